@@ -1,0 +1,39 @@
+# make demo   sets up .venv and runs the embedded default
+# make test   sets up .venv with every extra and runs the tests
+PYTHON ?= python3
+BIN := .venv/bin
+# One thread a process: torch's threads get in each other's way under load.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/.demo
+	$(BIN)/statetrack demo
+
+test: .venv/.all
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: .venv/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.all
+	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/train.py
+
+clean:
+	rm -rf .venv
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 14); sys.exit(None if ok else "statetrack needs Python 3.11 to 3.13; this is %s. Try: make PYTHON=python3.12 ..." % sys.version.split()[0])'
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.demo: .venv/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[train,report]'
+	@touch $@
+
+.venv/.all: .venv/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
+	@touch $@ .venv/.demo
