@@ -1,0 +1,251 @@
+"""A task is a small exact machine: a start state, a step for each input, an answer for each state.
+
+A new task gives its parameters as dataclass fields and defines `inputs`, `outputs`, `start`, `step` and `answer`. That
+is all: `run`, which answers many rows at once, has a plain version here that steps the machine, and a task overrides it
+where speed matters (a test holds the two together). See `machines/txc.py` for the shortest example.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from statetrack.errors import BadInput
+from statetrack.tasks import draws, spec
+
+if TYPE_CHECKING:
+    from typing import Self
+
+MAX_LENGTH = 2**24
+MAX_VALUES = 2**31  # rows times length of one call
+SPLITS = ("train", "validation", "test")
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a task: integer arrays (count, length); `mask` is 1 where an answer is asked for."""
+
+    inputs: Ints
+    targets: Ints
+    mask: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+class Run(NamedTuple):
+    """The machine run over rows: the class after every input, whether one is defined there, and the last states."""
+
+    targets: Ints
+    defined: NDArray[np.bool_]
+    state: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """What every task shares. `ask` is 'every' position or the 'end' alone."""
+
+    ask: str = "every"
+
+    base_name: ClassVar[str] = ""
+    splits: ClassVar[tuple[str, ...]] = SPLITS
+
+    # ---- what a task defines -----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def inputs(self) -> int:
+        """The size of the input alphabet; inputs are 0..inputs-1."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """The number of classes of an answer."""
+
+    @abstractmethod
+    def start(self) -> Any:
+        """The state before any input: a value that can be hashed."""
+
+    @abstractmethod
+    def step(self, state: Any, symbol: int) -> Any:
+        """The state after one more input."""
+
+    @abstractmethod
+    def answer(self, state: Any) -> int | None:
+        """The class of the answer in this state; None where nothing is asked."""
+
+    # ---- what a task may override ------------------------------------------------------------------------------------
+
+    @property
+    def symbol_weights(self) -> tuple[float, ...] | None:
+        """The share of each input symbol in the data; None for equal shares."""
+        return None
+
+    def run(self, inputs: Ints, state: Any = None) -> Run:
+        """Run the machine over rows, from the start or from the states another run ended in."""
+        states = [self.start()] * len(inputs) if state is None else list(state)
+        targets = np.zeros(inputs.shape, np.int32)
+        defined = np.ones(inputs.shape, bool)
+        for row, symbols in enumerate(inputs.tolist()):
+            for t, symbol in enumerate(symbols):
+                states[row] = self.step(states[row], symbol)
+                answer = self.answer(states[row])
+                defined[row, t] = answer is not None
+                targets[row, t] = answer or 0
+        return Run(targets, defined, states)
+
+    def draw(self, keys: draws.Keys, start: int, stop: int, state: Any = None) -> Ints:
+        """Inputs at the positions start..stop-1 of the rows with these keys, when the machine is in `state` there."""
+        return draws.symbols(keys, start, stop, self.inputs, draws.thresholds(self.symbol_weights, self.inputs))
+
+    def value(self, classes: ArrayLike) -> NDArray[Any]:
+        """The real value of a class of answer."""
+        return np.asarray(classes)
+
+    def symbol_text(self, symbol: int) -> str:
+        """An input as a person would write it."""
+        return str(symbol)
+
+    def answer_text(self, answer: int) -> str:
+        """A class of answer as a person would write it."""
+        return f"{self.value(answer):g}"
+
+    # ---- what every task can do --------------------------------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        for key, kind in parameter_types(type(self)).items():
+            # Equal tasks have one name: p=1 and p=1.0, [1, 2] and (1.0, 2.0) are the same.
+            object.__setattr__(self, key, spec.typed(getattr(self, key), kind, f"{self.label}: {key}"))
+        self.check()
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense; a task checks its own, then calls this."""
+        if self.ask not in ("every", "end"):
+            raise BadInput(f"{self.label}: ask={self.ask} should be 'every' or 'end'")
+
+    def check_range(self, key: str, low: float, high: float) -> None:
+        """Refuse a parameter outside low..high."""
+        value = getattr(self, key)
+        if not low <= value <= high:
+            raise BadInput(f"{self.label}: {key}={value} should lie in {low}..{high}")
+
+    @property
+    def name(self) -> str:
+        """The task's one text, with the parameters that differ from their defaults."""
+        return spec.write(self.label, self._set_parameters())
+
+    @property
+    def label(self) -> str:
+        """The name without parameters."""
+        return self.base_name
+
+    def _set_parameters(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults, as declared; those that many tasks share come last."""
+        fields = sorted(parameters(type(self)), key=lambda field: field.name in ("p", "weights", "ask"))
+        values = {field: getattr(self, field.name) for field in fields}
+        return {field.name: value for field, value in values.items() if value != field.default}
+
+    def with_parameters(self, **changes: Any) -> Self:
+        """The same task with other parameters."""
+        return dataclasses.replace(self, **changes)
+
+    def sample(self, length: int, count: int, seed: int = 0, split: str = "train", first: int = 0) -> Batch:
+        """Rows first..first+count-1 of the data of this length, seed and split, with their exact answers."""
+        check_size(length, count, seed, first)
+        rows = self.rows(np.full(count, length), np.arange(first, first + count), seed, split)
+        return self._answered(rows.reshape(count, length))  # no rows have no longest one
+
+    def rows(self, lengths: NDArray[Any], indices: NDArray[Any], seed: int, split: str) -> Ints:
+        """The inputs of single rows, each of its own length; a shorter row's tail is not part of it."""
+        longest = int(lengths.max(initial=0))
+        return self.draw(self._keys(lengths, indices, seed, split), 0, longest)
+
+    def stream(
+        self, length: int, count: int, seed: int = 0, split: str = "test", window: int = 4096
+    ) -> Iterator[tuple[int, Batch]]:
+        """The rows of `sample` in windows of positions, in constant memory: (position of the first column, Batch)."""
+        check_size(length, 1, seed, 0)
+        keys, state = self._keys(np.full(count, length), np.arange(count), seed, split), None
+        for begin in range(0, length, window):
+            inputs = self.draw(keys, begin, min(begin + window, length), state)
+            run = self.run(inputs, state)
+            state = run.state
+            yield begin, Batch(inputs, run.targets, self._mask(run, ends=begin + window >= length))
+
+    def batch(self, inputs: ArrayLike) -> Batch:
+        """Any inputs with their exact answers."""
+        return self._answered(check_inputs(inputs, self.inputs, self.name))
+
+    def _answered(self, rows: Ints) -> Batch:
+        run = self.run(rows)
+        return Batch(rows, run.targets, self._mask(run, ends=True))
+
+    def targets(self, inputs: ArrayLike) -> Ints:
+        """The class of the answer after every input (0 where none is defined); a single row or many."""
+        shape = np.shape(inputs)
+        return self.run(check_inputs(inputs, self.inputs, self.name)).targets.reshape(shape)
+
+    def answers(self, inputs: ArrayLike) -> NDArray[Any]:
+        """The real value of the answer after every input."""
+        return self.value(self.targets(inputs))
+
+    def _mask(self, run: Run, ends: bool) -> NDArray[np.uint8]:
+        mask = run.defined.astype(np.uint8)
+        if self.ask == "end":
+            mask[:, : -1 if ends else None] = 0
+        return mask
+
+    def _keys(self, lengths: NDArray[Any], indices: NDArray[Any], seed: int, split: str) -> draws.Keys:
+        if split not in SPLITS:
+            raise BadInput(f"split {split!r} of {self.name} should be one of {', '.join(self.splits)}")
+        # What is asked does not change what is shown: both forms of a task see the same rows.
+        shown = {key: value for key, value in self._set_parameters().items() if key != "ask"}
+        return draws.row_keys(spec.write(self.label, shown), split, seed, lengths, indices)
+
+
+def parameters(kind: type[Task]) -> list[dataclasses.Field[Any]]:
+    """What may stand in the brackets of a task's text."""
+    return [field for field in dataclasses.fields(kind) if field.metadata.get("parameter", True)]
+
+
+@functools.cache
+def parameter_types(kind: type[Task]) -> dict[str, Any]:
+    """The declared type of every parameter."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in parameters(kind)}
+
+
+def check_size(length: int, count: int, seed: int, first: int) -> None:
+    """Refuse what cannot be sampled, and say what can."""
+    if not 1 <= length <= MAX_LENGTH:
+        raise BadInput(f"length {length} should lie in 1..{MAX_LENGTH}")
+    if count < 0 or first < 0 or seed < 0:
+        raise BadInput(f"count {count}, first row {first} and seed {seed} should not be negative")
+    if count * length > MAX_VALUES:
+        raise BadInput(f"{count} rows of length {length} are more than {MAX_VALUES} values; ask for fewer at a time")
+
+
+def check_inputs(inputs: ArrayLike, alphabet: int, name: str) -> Ints:
+    """Inputs as rows of int32; an input outside the alphabet is named with its place."""
+    rows = np.atleast_2d(np.asarray(inputs))
+    if rows.size and rows.dtype.kind not in "iu":
+        raise BadInput(f"inputs of {name} should be whole numbers, not {rows.dtype}")
+    if rows.ndim != 2:
+        raise BadInput(f"inputs of {name} should have the shape (count, length), not {rows.shape}")
+    wrong = np.argwhere((rows < 0) | (rows >= alphabet))
+    if len(wrong):
+        row, position = wrong[0]
+        raise BadInput(
+            f"input {rows[row, position]} at row {row}, position {position} is outside 0..{alphabet - 1} of {name}"
+        )
+    return rows.astype(np.int32, copy=False)

@@ -1,0 +1,1 @@
+"""Counters and automata, one file a task."""

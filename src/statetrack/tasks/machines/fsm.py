@@ -1,0 +1,43 @@
+"""FSM, the finite-state chain A -> B -> C -> D."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from statetrack.tasks.finite import BinaryTask, FiniteTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class FSM(FiniteTask, BinaryTask):
+    """Have k ones been seen? A 1 moves on along a chain of k + 1 states, a 0 stays, the last state absorbs.
+
+    With k = 3 the states are A, B, C, D, and the answer is 1 in D:
+
+        inputs   1 0 1 1 0
+        answers  0 0 0 1 1
+
+    At p = 1/2 it is nearly constant: always answering 1 is wrong at 5 positions on average, whatever the length.
+    A small p, such as 3 / length, makes it a task.
+    """
+
+    k: int = 3
+
+    base_name: ClassVar[str] = "fsm"
+
+    def check(self) -> None:
+        self.check_range("k", 1, 10_000)
+        super().check()
+
+    @property
+    def outputs(self) -> int:
+        return 2
+
+    def start(self) -> int:
+        return 0
+
+    def step(self, state: int, symbol: int) -> int:
+        return min(state + symbol, self.k)
+
+    def answer(self, state: int) -> int:
+        return int(state == self.k)

@@ -1,0 +1,63 @@
+"""RTC, the running threshold count, and what it shares with `stream.majority`: a balance of ups and downs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from statetrack.tasks.base import Ints, Run, Task
+from statetrack.tasks.finite import BinaryTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalanceTask(Task):
+    """The answer is 1 while at least half of the inputs so far went up.
+
+    The state is the balance s_t = s_{t-1} + 1 for an input that goes up, s_{t-1} - 1 for another: one whole number
+    without a bound, so no finite automaton does it.
+    """
+
+    @abstractmethod
+    def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
+        """Which inputs go up."""
+
+    @property
+    def outputs(self) -> int:
+        return 2
+
+    def start(self) -> int:
+        return 0
+
+    def step(self, state: int, symbol: int) -> int:
+        return state + (1 if self.ups(symbol) else -1)
+
+    def answer(self, state: int) -> int:
+        return int(state >= 0)
+
+    def run(self, inputs: Ints, state: NDArray[np.int64] | None = None) -> Run:
+        before = np.zeros(len(inputs), np.int64) if state is None else state
+        balance = before[:, None] + np.cumsum(np.where(self.ups(inputs), 1, -1), axis=1)
+        end = balance[:, -1] if inputs.shape[1] else before
+        return Run((balance >= 0).astype(np.int32), np.ones(inputs.shape, bool), end)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RTC(BalanceTask, BinaryTask):
+    """Are at least half of the bits so far ones? y_t = 1 iff the ones among x_1..x_t are at least ceil(t/2).
+
+    That is sum(2x - 1) >= 0: a 1 adds one to the balance, a 0 takes one away.
+
+        inputs   1 0 0 1 0
+        answers  1 1 0 1 0
+
+    After 1 0 0 there is one 1 and ceil(3/2) = 2 are needed; after 1 0 0 1 there are two and two are needed.
+    """
+
+    base_name: ClassVar[str] = "rtc"
+
+    def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
+        return np.asarray(symbols) == 1

@@ -1,0 +1,41 @@
+"""XOR with the input of k steps ago."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from statetrack.tasks.finite import BinaryTask, FiniteTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class XorLag(FiniteTask, BinaryTask):
+    """y_t = x_t xor x_{t-k}, with zeros before the start.
+
+    The state is the last k + 1 bits, the oldest first: a memory that is written at every step and forgets by itself.
+    With k = 1 the answer says whether the input changed:
+
+        inputs   1 0 0 1 1
+        answers  1 1 0 1 0
+    """
+
+    k: int = 1
+
+    base_name: ClassVar[str] = "xor_lag"
+
+    def check(self) -> None:
+        self.check_range("k", 1, 16)
+        super().check()
+
+    @property
+    def outputs(self) -> int:
+        return 2
+
+    def start(self) -> int:
+        return 0
+
+    def step(self, state: int, symbol: int) -> int:
+        return (2 * state + symbol) % 2 ** (self.k + 1)
+
+    def answer(self, state: int) -> int:
+        return (state ^ (state >> self.k)) & 1

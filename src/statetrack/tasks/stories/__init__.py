@@ -1,0 +1,1 @@
+"""The same machines, told as people tell them."""

@@ -1,0 +1,79 @@
+"""Objects that are moved between boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations, product
+from typing import ClassVar, NamedTuple
+
+from statetrack.tasks.finite import FiniteTask, WeightedTask
+
+
+class Order(NamedTuple):
+    """One input: move the object `a` to box `b`, or pour everything in box a into box b."""
+
+    verb: str
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boxes(FiniteTask, WeightedTask):
+    """In which box is one of the objects? Object i starts in box i mod `boxes`.
+
+    The inputs are, in this order: move object 0 to box 0, to box 1, ..., object 1 to box 0, ...; pour box 0 into box
+    1, 0 into 2, ..., 1 into 0, .... With 3 objects and 3 boxes there are 9 + 6; 1 moves object 0 to box 1, 5 moves
+    object 1 to box 2, 12 pours box 1 into box 2 and 13 box 2 into box 0. The answer is the box of object 0 (`query`):
+
+        inputs   5 1 12 13
+        answers  0 1 2 0
+
+    Moves of the other objects change nothing for this one, so its box is all the state there is: the rest distracts.
+    """
+
+    objects: int = 3
+    boxes: int = 3
+    query: int = 0
+
+    base_name: ClassVar[str] = "boxes"
+
+    def check(self) -> None:
+        self.check_range("objects", 1, 50)
+        self.check_range("boxes", 2, 50)
+        self.check_range("query", 0, self.objects - 1)
+        super().check()
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        """What every input orders."""
+        return (
+            *(Order("move", *pair) for pair in product(range(self.objects), range(self.boxes))),
+            *(Order("pour", *pair) for pair in permutations(range(self.boxes), 2)),
+        )
+
+    @property
+    def inputs(self) -> int:
+        return len(self.orders)
+
+    @property
+    def outputs(self) -> int:
+        return self.boxes
+
+    def start(self) -> int:
+        return self.query % self.boxes
+
+    def step(self, state: int, symbol: int) -> int:
+        verb, a, b = self.orders[symbol]
+        concerned = a == (self.query if verb == "move" else state)
+        return b if concerned else state
+
+    def answer(self, state: int) -> int:
+        return state
+
+    def symbol_text(self, symbol: int) -> str:
+        verb, a, b = self.orders[symbol]
+        return f"move object {a} to box {b}" if verb == "move" else f"pour box {a} into box {b}"
+
+    def answer_text(self, answer: int) -> str:
+        return f"box {answer}"

@@ -1,0 +1,117 @@
+"""Cups that are swapped: where is the ball?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.errors import BadInput
+from statetrack.tasks.finite import Automaton, FiniteTask, WeightedTask
+
+Arrangement = tuple[int, ...]  # the cup that holds each item; item i starts under cup i
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cups(FiniteTask, WeightedTask):
+    """What lies under n cups, swapped two at a time: the group S_n, told as the shell game.
+
+    The inputs are the pairs of cups 01, 02, ..., 12, .... With items=one the answer is the cup with the ball, which
+    starts under cup 0. With n = 5 the input 1 swaps cups 0 and 2, 4 swaps 1 and 2, and 0 swaps 0 and 1:
+
+        inputs   1 4 0 0
+        answers  2 1 0 1
+
+    With items=all every cup hides an item of its own, and the answer is the number of the whole arrangement, the list
+    of the cups of items 0, 1, 2, ..., in lexicographic order: the ID of the product of the swaps in S_n.
+    """
+
+    n: int = 5
+    items: str = "one"
+
+    base_name: ClassVar[str] = "cups"
+
+    def check(self) -> None:
+        if self.items not in ("one", "all"):
+            raise BadInput(f"cups: items={self.items} should be 'one' or 'all'")
+        self.check_range("n", 2, 8 if self.items == "all" else 100)
+        super().check()
+
+    @cached_property
+    def swaps(self) -> tuple[tuple[int, int], ...]:
+        """The two cups that every input swaps."""
+        return tuple(combinations(range(self.n), 2))
+
+    @property
+    def inputs(self) -> int:
+        return len(self.swaps)
+
+    @property
+    def outputs(self) -> int:
+        return self.n if self.items == "one" else math.factorial(self.n)
+
+    def start(self) -> Arrangement:
+        return (0,) if self.items == "one" else tuple(range(self.n))
+
+    def step(self, state: Arrangement, symbol: int) -> Arrangement:
+        a, b = self.swaps[symbol]
+        return tuple({a: b, b: a}.get(cup, cup) for cup in state)
+
+    def answer(self, state: Arrangement) -> int:
+        return state[0] if self.items == "one" else int(ranks(np.array([state]))[0])
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """With all items the states are all arrangements in order, so that a state's number is its answer."""
+        if self.items == "one":
+            return super().automaton
+        arrangements = np.array(list(permutations(range(self.n))))
+        swapped = [_transposition(self.n, *pair)[arrangements] for pair in self.swaps]
+        steps = np.column_stack([ranks(after) for after in swapped])
+        return Automaton(steps.astype(np.int32), np.arange(len(arrangements), dtype=np.int32))
+
+    def symbol_text(self, symbol: int) -> str:
+        return "swap cups {} and {}".format(*self.swaps[symbol])
+
+    def answer_text(self, answer: int) -> str:
+        if self.items == "one":
+            return f"cup {answer}"
+        return " ".join(map(str, arrangement(answer, self.n)))
+
+
+def _transposition(n: int, a: int, b: int) -> NDArray[np.intp]:
+    swapped = np.arange(n)
+    swapped[[a, b]] = b, a
+    return swapped
+
+
+def ranks(arrangements: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The lexicographic number of each permutation: the sum over i of (later entries that are smaller) * (n-1-i)!.
+
+    >>> ranks(np.array([[0, 1, 2], [1, 2, 0]]))
+    array([0, 3])
+    """
+    n = arrangements.shape[1]
+    total = np.zeros(len(arrangements), np.intp)
+    for i in range(n):
+        smaller = np.sum(arrangements[:, i + 1 :] < arrangements[:, i, None], axis=1)
+        total += smaller * math.factorial(n - 1 - i)
+    return total
+
+
+def arrangement(rank: int, n: int) -> Arrangement:
+    """The permutation with this lexicographic number.
+
+    >>> arrangement(3, 3)
+    (1, 2, 0)
+    """
+    left, found = list(range(n)), []
+    for i in range(n):
+        at, rank = divmod(rank, math.factorial(n - 1 - i))
+        found.append(left.pop(at))
+    return tuple(found)

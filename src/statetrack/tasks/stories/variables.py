@@ -1,0 +1,115 @@
+"""Variables that are set, copied and swapped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations
+from string import ascii_lowercase
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.tasks.base import Ints, Run
+from statetrack.tasks.finite import FiniteTask, WeightedTask
+
+
+class Order(NamedTuple):
+    """One input: set variable `a` to the value `b`, copy a to b, or swap a and b."""
+
+    verb: str
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variables(FiniteTask, WeightedTask):
+    """The value of one of v variables a, b, c, ..., all 0 at the start, while they are set, copied and swapped.
+
+    The inputs are, in this order: set a to 0, 1, ..., set b to 0, ...; copy a to b, a to c, ..., b to a, ...; swap a
+    and b, a and c, b and c, .... With v = 3 and 10 values there are 30 + 6 + 3; 17 is set b to 7, 32 copy b to a, 37
+    swap a and c, and 4 set a to 4. The answer is the value of a, which is variable 0 (`query`):
+
+        inputs   17 32 37 4 37
+        answers  0 7 0 4 7
+    """
+
+    v: int = 3
+    values: int = 10
+    query: int = 0
+
+    base_name: ClassVar[str] = "variables"
+
+    def check(self) -> None:
+        self.check_range("v", 1, len(ascii_lowercase))
+        self.check_range("values", 2, 100)
+        self.check_range("query", 0, self.v - 1)
+        super().check()
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        """What every input orders."""
+        names = range(self.v)
+        return (
+            *(Order("set", name, value) for name in names for value in range(self.values)),
+            *(Order("copy", *pair) for pair in permutations(names, 2)),
+            *(Order("swap", *pair) for pair in combinations(names, 2)),
+        )
+
+    @property
+    def inputs(self) -> int:
+        return len(self.orders)
+
+    @property
+    def outputs(self) -> int:
+        return self.values
+
+    def start(self) -> tuple[int, ...]:
+        return (0,) * self.v
+
+    def step(self, state: tuple[int, ...], symbol: int) -> tuple[int, ...]:
+        verb, a, b = self.orders[symbol]
+        after = list(state)
+        if verb == "set":
+            after[a] = b
+        elif verb == "copy":
+            after[b] = state[a]
+        else:
+            after[a], after[b] = state[b], state[a]
+        return tuple(after)
+
+    def answer(self, state: tuple[int, ...]) -> int:
+        return state[self.query]
+
+    @cached_property
+    def _sources(self) -> NDArray[np.intp]:
+        """Where each variable takes its value from after every input: a variable, or v + value for a constant.
+
+        It is the step itself, made on the names of the variables instead of their values.
+        """
+        names = tuple(range(self.v))
+        after = [list(self.step(names, symbol)) for symbol in range(self.inputs)]
+        for row, (verb, a, b) in zip(after, self.orders):
+            if verb == "set":
+                row[a] = self.v + b
+        return np.asarray(after, np.intp)
+
+    def run(self, inputs: Ints, state: Ints | None = None) -> Run:
+        """The state is the variables' values, one row each, followed by the constants."""
+        held = self._at_start(len(inputs)) if state is None else state.copy()
+        targets = np.empty(inputs.shape, np.int32)
+        for t, symbols in enumerate(inputs.T):
+            held[:, : self.v] = np.take_along_axis(held, self._sources[symbols], axis=1)
+            targets[:, t] = held[:, self.query]
+        return Run(targets, np.ones(inputs.shape, bool), held)
+
+    def _at_start(self, rows: int) -> Ints:
+        constants = np.arange(self.values, dtype=np.int32)
+        return np.tile(np.concatenate([np.zeros(self.v, np.int32), constants]), (rows, 1))
+
+    def symbol_text(self, symbol: int) -> str:
+        verb, a, b = self.orders[symbol]
+        if verb == "set":
+            return f"set {ascii_lowercase[a]} to {b}"
+        return f"{verb} {ascii_lowercase[a]} {'to' if verb == 'copy' else 'and'} {ascii_lowercase[b]}"

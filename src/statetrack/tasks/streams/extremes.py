@@ -1,0 +1,52 @@
+"""The largest or the smallest number so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from statetrack.tasks.finite import FiniteTask
+from statetrack.tasks.streams.numbers import VALUES, NumbersTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtremeTask(FiniteTask, NumbersTask):
+    """The answer is one of the numbers, and it is all there is to remember."""
+
+    @property
+    def outputs(self) -> int:
+        return VALUES
+
+    def start(self) -> int | None:
+        return None
+
+    def answer(self, state: int | None) -> int | None:
+        return state
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningMax(ExtremeTask):
+    """The largest number so far.
+
+    inputs   31 7 64 2 64
+    answers  31 31 64 64 64
+    """
+
+    base_name: ClassVar[str] = "stream.max"
+
+    def step(self, state: int | None, symbol: int) -> int:
+        return symbol if state is None else max(state, symbol)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningMin(ExtremeTask):
+    """The smallest number so far.
+
+    inputs   31 7 64 2 64
+    answers  31 7 7 2 2
+    """
+
+    base_name: ClassVar[str] = "stream.min"
+
+    def step(self, state: int | None, symbol: int) -> int:
+        return symbol if state is None else min(state, symbol)

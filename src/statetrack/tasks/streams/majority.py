@@ -1,0 +1,26 @@
+"""Are most of the numbers large?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from statetrack.tasks.machines.rtc import BalanceTask
+from statetrack.tasks.streams.numbers import VALUES, NumbersTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Majority(BalanceTask, NumbersTask):
+    """1 while at least half of the numbers so far are 50 or more: RTC over numbers.
+
+    inputs   50 49 12 99 3
+    answers  1 1 0 1 0
+    """
+
+    base_name: ClassVar[str] = "stream.majority"
+
+    def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
+        return np.asarray(symbols) >= VALUES // 2

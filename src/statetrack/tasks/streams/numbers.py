@@ -1,0 +1,44 @@
+"""What the streams share: numbers 0..99 come in one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from statetrack.tasks.base import Task
+from statetrack.tasks.finite import WeightedTask
+
+VALUES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumbersTask(WeightedTask):
+    """A task over the numbers 0..99."""
+
+    @property
+    def inputs(self) -> int:
+        return VALUES
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedianTask(Task):
+    """An answer that may lie halfway between two numbers: its class is twice its value, 0..198."""
+
+    @property
+    def outputs(self) -> int:
+        return 2 * VALUES - 1
+
+    def value(self, classes: ArrayLike) -> NDArray[Any]:
+        return np.asarray(classes) / 2
+
+
+def twice_the_median(numbers: Any) -> Any:
+    """The two middle numbers of a sorted row, or the two middle rows of a sorted array, added up.
+
+    >>> twice_the_median((3, 5, 8)), twice_the_median((3, 5, 8, 8))
+    (10, 13)
+    """
+    return numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]

@@ -1,0 +1,146 @@
+"""Track the Stat: the running median or mode of a stream of numbers."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.tasks import native
+from statetrack.tasks.base import SPLITS, Batch, Ints, Run
+from statetrack.tasks.streams.numbers import VALUES, MedianTask, NumbersTask, twice_the_median
+
+ORIGINAL = "original"
+_BLOCK = 256  # rows at a time: their counts stay in the cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackTheStat(NumbersTask):
+    """The stream of both variants. Row i of the split "original" is the original's stream of sample seed `seed` + i."""
+
+    splits: ClassVar[tuple[str, ...]] = (*SPLITS, ORIGINAL)
+
+    def rows(self, lengths: NDArray[Any], indices: NDArray[Any], seed: int, split: str) -> Ints:
+        if split != ORIGINAL:
+            return super().rows(lengths, indices, seed, split)
+        longest = int(lengths.max(initial=0))
+        rows = np.empty((len(indices), longest), np.int32)
+        for row, index in zip(rows, indices.tolist()):
+            # The generator draws one number after the other, so a shorter stream is the beginning of a longer one.
+            row[:] = np.random.default_rng(seed + index).integers(0, VALUES, size=longest)
+        return rows
+
+    def stream(
+        self, length: int, count: int, seed: int = 0, split: str = "test", window: int = 4096
+    ) -> Iterator[tuple[int, Batch]]:
+        if split != ORIGINAL:
+            yield from super().stream(length, count, seed, split, window)
+            return
+        batch = self.sample(length, count, seed, split)
+        for begin in range(0, length, window):
+            cut = slice(begin, begin + window)
+            yield begin, Batch(batch.inputs[:, cut], batch.targets[:, cut], batch.mask[:, cut])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Median(MedianTask, TrackTheStat):
+    """The median of the numbers so far; for an even count the mean of the middle two.
+
+        inputs   85 63 51 26
+        answers  85 74 63 57
+
+    After 85 63 the middle two are all there is: 148 / 2 = 74. The state is how often each number came.
+    """
+
+    base_name: ClassVar[str] = "track_the_stat.median"
+
+    def start(self) -> tuple[int, ...]:
+        return ()
+
+    def step(self, state: tuple[int, ...], symbol: int) -> tuple[int, ...]:
+        at = bisect.bisect(state, symbol)
+        return (*state[:at], symbol, *state[at:])
+
+    def answer(self, state: tuple[int, ...]) -> int | None:
+        return twice_the_median(state) if state else None
+
+    def run(self, inputs: Ints, state: Ints | None = None) -> Run:
+        upto = np.zeros((len(inputs), VALUES), np.int32) if state is None else state.copy()
+        targets = np.empty(inputs.shape, np.int32)
+        loop = native.compiled(_medians_loop) if native.available() else _medians
+        native.run_blocks(lambda a, b: loop(inputs[a:b], upto[a:b], targets[a:b]), len(inputs), _BLOCK)
+        return Run(targets, np.ones(inputs.shape, bool), upto)
+
+
+def _medians(inputs: Ints, upto: Ints, targets: Ints) -> None:
+    """Fill in twice the running medians; upto[row, v] is the count of numbers <= v.
+
+    The number of rank r, counted from 0, is the smallest v with upto[v] > r: the number of v with upto[v] <= r.
+    """
+    values = np.arange(VALUES)
+    for t in range(inputs.shape[1]):
+        upto += inputs[:, t, None] <= values
+        count = upto[:, -1:]
+        targets[:, t] = np.sum(upto <= (count - 1) // 2, axis=1) + np.sum(upto <= count // 2, axis=1)
+
+
+def _medians_loop(inputs: Ints, upto: Ints, targets: Ints) -> None:
+    """`_medians` for numba: the rank is searched by halving."""
+    for row in range(inputs.shape[0]):
+        for t in range(inputs.shape[1]):
+            for value in range(inputs[row, t], upto.shape[1]):
+                upto[row, value] += 1
+            count = upto[row, -1]
+            targets[row, t] = np.searchsorted(upto[row], (count - 1) // 2, side="right") + np.searchsorted(
+                upto[row], count // 2, side="right"
+            )
+
+
+class Counts(NamedTuple):
+    """How often each number came in every row, and the mode so far (-1 before any number)."""
+
+    counts: Ints
+    mode: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode(TrackTheStat):
+    """The number that came most often so far; among several, the largest.
+
+        inputs   7 3 3 7 5
+        answers  7 7 3 7 7
+
+    After 7 3 both came once, and 7 is larger. The state is how often each number came.
+    """
+
+    base_name: ClassVar[str] = "track_the_stat.mode"
+
+    @property
+    def outputs(self) -> int:
+        return VALUES
+
+    def start(self) -> tuple[int, ...]:
+        return (0,) * VALUES
+
+    def step(self, state: tuple[int, ...], symbol: int) -> tuple[int, ...]:
+        return (*state[:symbol], state[symbol] + 1, *state[symbol + 1 :])
+
+    def answer(self, state: tuple[int, ...]) -> int | None:
+        return max(range(VALUES), key=lambda value: (state[value], value)) if any(state) else None
+
+    def run(self, inputs: Ints, state: Counts | None = None) -> Run:
+        """The next mode is the last one or the new number, whichever has the greater (count, value)."""
+        rows = np.arange(len(inputs))
+        counts = np.zeros((len(inputs), VALUES), np.int32) if state is None else state.counts.copy()
+        mode = np.full(len(inputs), -1, np.int32) if state is None else state.mode
+        targets = np.empty(inputs.shape, np.int32)
+        for t, number in enumerate(inputs.T):
+            counts[rows, number] += 1
+            new, old = counts[rows, number], counts[rows, mode]
+            mode = np.where((new > old) | ((new == old) & (number > mode)), number, mode)
+            targets[:, t] = mode
+        return Run(targets, np.ones(inputs.shape, bool), Counts(counts, mode))

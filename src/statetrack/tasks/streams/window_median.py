@@ -1,0 +1,49 @@
+"""The median of the last k numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from statetrack.tasks.base import Ints, Run
+from statetrack.tasks.streams.numbers import MedianTask, NumbersTask, twice_the_median
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowMedian(MedianTask, NumbersTask):
+    """The median of the last k numbers, of all while there are fewer. The state is those numbers.
+
+    With k = 5 the 85 has left the window at the sixth number, and the middle of 63 51 26 30 4 is 30:
+
+        inputs   85 63 51 26 30 4
+        answers  85 74 63 57 51 30
+    """
+
+    k: int = 5
+
+    base_name: ClassVar[str] = "stream.window_median"
+
+    def check(self) -> None:
+        self.check_range("k", 1, 100)
+        super().check()
+
+    def start(self) -> tuple[int, ...]:
+        return ()
+
+    def step(self, state: tuple[int, ...], symbol: int) -> tuple[int, ...]:
+        return (*state, symbol)[-self.k :]
+
+    def answer(self, state: tuple[int, ...]) -> int | None:
+        return twice_the_median(tuple(sorted(state))) if state else None
+
+    def run(self, inputs: Ints, state: Ints | None = None) -> Run:
+        before = inputs[:, :0] if state is None else state
+        numbers = np.concatenate([before, inputs], axis=1)
+        targets = np.empty(inputs.shape, np.int32)
+        for t in range(inputs.shape[1]):
+            end = before.shape[1] + t + 1
+            window = np.sort(numbers[:, max(0, end - self.k) : end], axis=1)
+            targets[:, t] = twice_the_median(window.T)
+        return Run(targets, np.ones(inputs.shape, bool), numbers[:, -self.k :])
