@@ -1,0 +1,12 @@
+"""Fit one model to one task, and say honestly what came of it.
+
+>>> import statetrack as st
+>>> result = st.train("txc", "mlp", length=8, seed=0, settings={"most_checks": 1, "polish": 50})
+>>> result.solved, result.record["parameters"] > 0
+(False, True)
+"""
+
+from statetrack.training.protocol import PROTOCOLS, Protocol, protocol
+from statetrack.training.train import Result, train, train_many
+
+__all__ = ["PROTOCOLS", "Protocol", "Result", "protocol", "train", "train_many"]

@@ -1,0 +1,162 @@
+"""What a trained model can do: at its length, beyond it, far beyond it, and off the data it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from statetrack.models import SequenceModel
+from statetrack.tasks.base import Batch, Task
+from statetrack.tasks.finite import BinaryTask
+from statetrack.training import metrics
+
+TEST_ROWS = 1024
+TEST_TOKENS = {"cpu": 2**19, "cuda": 2**23}  # of one evaluation
+PASS_TOKENS = {"cpu": 2**15, "cuda": 2**20}  # of one forward pass
+GENERALISE = (2, 4, 8, 16)  # times the length
+TAIL = 32  # positions at the end that length generalisation looks at
+STREAM_ROWS, STREAM_TAIL = 64, 1024
+EXHAUSTIVE = 16  # binary strings up to this length are all tried
+RATES = (0.02, 0.1, 0.9, 0.98)
+
+Tick = Callable[[str], None]
+
+
+class Evaluator:
+    """One model on one task and length. `seed` chooses the test rows."""
+
+    def __init__(self, task: Task, model: SequenceModel, length: int, seed: int) -> None:
+        self.task, self.model, self.length, self.seed = task, model, length, seed
+        self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        self.limit = getattr(model, "max_length", None)
+
+    def everything(self, stream: int = 0, tick: Tick = lambda _: None) -> dict[str, Any]:
+        """All that a result holds of the trained model. The test split is read here and nowhere else."""
+        tick("test")
+        record = self.at_length()
+        tick("beyond the length")
+        record["length_generalisation"] = {str(n * self.length): self.beyond(n * self.length) for n in GENERALISE}
+        tick("off the distribution")
+        record["off_distribution"] = self.off_distribution()
+        record["exact"] = self.exhaustive()
+        record["stream"] = self.stream(stream, tick) if stream else None
+        return record
+
+    def at_length(self) -> dict[str, Any]:
+        batch = self.task.sample(self.length, self.rows_at(self.length), self.seed, "test")
+        right, asked = self.right(batch), batch.mask.astype(bool)
+        tail = metrics.tail(right, asked)
+        return {
+            **metrics.summary(right, asked),
+            **metrics.crossings(right, asked, batch.targets),
+            "accuracy_by_position": metrics.by_position(right, asked),
+            "accuracy_at_end": metrics.share(right[:, -1:], asked[:, -1:]),
+            "tail_accuracy": tail,
+            "last_32_accuracy": metrics.tail(right, asked, TAIL),
+            "solved": tail is not None and tail >= 0.99,
+        }
+
+    def beyond(self, length: int) -> dict[str, Any]:
+        """The accuracy at another length, over all positions and over the last ones."""
+        if self.limit is not None and length > self.limit:
+            return {"accuracy": None, "reason": f"the model has {self.limit} positions"}
+        batch = self.task.sample(length, self.rows_at(length), self.seed, "test")
+        right, asked = self.right(batch), batch.mask.astype(bool)
+        low, high = metrics.row_interval(right, asked)
+        return {
+            "accuracy": metrics.share(right, asked),
+            "interval": [low, high],
+            "rows": len(right),
+            "last_32_accuracy": metrics.tail(right, asked, TAIL),
+        }
+
+    def off_distribution(self) -> dict[str, Any] | None:
+        """Binary tasks at other rates of ones and on rows with a pattern; the worst stands beside the mean."""
+        if not isinstance(self.task, BinaryTask):
+            return None
+        cases: dict[str, Batch] = {}
+        for rate in RATES:
+            cases[f"p={rate}"] = self.task.with_parameters(p=rate).sample(
+                self.length, self.rows_at(self.length) // 4, self.seed, "test"
+            )
+        for name, row in patterns(self.length).items():
+            cases[name] = self.task.batch(row)
+        accuracy = {name: metrics.share(self.right(case), case.mask.astype(bool)) for name, case in cases.items()}
+        known = [value for value in accuracy.values() if value is not None]
+        return {"accuracy": accuracy, "mean": float(np.mean(known)), "worst": min(known)}
+
+    def exhaustive(self) -> dict[str, Any] | None:
+        """The exact accuracy over all binary strings, where they are few enough."""
+        if not isinstance(self.task, BinaryTask) or self.length > EXHAUSTIVE:
+            return None
+        codes = np.arange(2**self.length)
+        batch = self.task.batch((codes[:, None] >> np.arange(self.length)) & 1)
+        right, asked = self.right(batch), batch.mask.astype(bool)
+        return {
+            "strings": len(codes),
+            "accuracy": metrics.share(right, asked),
+            "full_sequence_accuracy": float((right | ~asked).all(1).mean()),
+        }
+
+    @torch.no_grad()
+    def stream(self, steps: int, tick: Tick = lambda _: None) -> dict[str, Any]:
+        """Accuracy over the last 1,024 positions at every doubling up to `steps`, in constant memory."""
+        if not self.model.recurrent:
+            return {"accuracy": None, "reason": "the model keeps no state of constant size"}
+        self.model.eval()
+        state = self.model.initial_state(STREAM_ROWS, self.device)
+        marks = stream_marks(self.length, steps)
+        curve: dict[str, float | None] = {}
+        for begin, batch in self.task.stream(steps, STREAM_ROWS, self.seed, "test", window=STREAM_TAIL):
+            logits, state = self.model.forward_from(to_ids(batch.inputs, self.device), state)
+            end = begin + batch.inputs.shape[1]
+            if end in marks or end == steps:
+                right = logits.argmax(-1).cpu().numpy() == batch.targets
+                curve[str(end)] = metrics.share(right, batch.mask.astype(bool))
+            tick(f"stream {end:,} of {steps:,}")
+        return {"rows": STREAM_ROWS, "positions": STREAM_TAIL, "accuracy": curve}
+
+    def rows_at(self, length: int) -> int:
+        return max(16, min(TEST_ROWS, TEST_TOKENS[self.device.type] // length))
+
+    def right(self, batch: Batch) -> NDArray[np.bool_]:
+        """Where the model's answer is the right one."""
+        return np.concatenate([self._predict(part) for part in self._parts(batch.inputs)]) == batch.targets
+
+    def _parts(self, inputs: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        rows = max(1, PASS_TOKENS[self.device.type] // inputs.shape[1])
+        yield from (inputs[begin : begin + rows] for begin in range(0, len(inputs), rows))
+
+    @torch.no_grad()
+    def _predict(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
+        self.model.eval()
+        classes: NDArray[np.int64] = self.model(to_ids(inputs, self.device)).argmax(-1).cpu().numpy()
+        return classes
+
+
+def to_ids(inputs: NDArray[Any], device: torch.device) -> Tensor:
+    return torch.from_numpy(inputs.astype(np.int64)).to(device)
+
+
+def stream_marks(length: int, steps: int) -> set[int]:
+    """Doublings from the first whole window beyond the length."""
+    mark, marks = STREAM_TAIL, set()
+    while mark <= steps:
+        if mark >= length:
+            marks.add(mark)
+        mark *= 2
+    return marks
+
+
+def patterns(length: int) -> dict[str, NDArray[np.int64]]:
+    """Rows that random data never shows, two of each so that a batch is a batch."""
+    zeros = np.zeros((2, length), np.int64)
+    event = zeros.copy()
+    event[:, 0] = 1
+    alternating = np.tile(np.arange(length) % 2, (2, 1))
+    return {"all zeros": zeros, "all ones": zeros + 1, "alternating": alternating, "one event, then silence": event}

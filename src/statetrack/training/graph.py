@@ -1,0 +1,72 @@
+"""One training step: gradient and update. On a GPU it is recorded once for each shape and replayed as a CUDA graph.
+
+A thin model of 32 layers launches thousands of small kernels a step and would wait for the launches; a replay launches
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from statetrack.models import Replicas
+from statetrack.training.feed import Rows
+from statetrack.training.flat import AdamW
+
+WARM_UPS = 3  # steps before recording, in which kernels are compiled and chosen
+
+Loss = Callable[[Replicas, Rows], Tensor]
+
+
+class Stepper:
+    """Makes steps; returns each replica's loss, which stays on the device."""
+
+    def __init__(self, replicas: Replicas, optimizer: AdamW, precision: str, loss: Loss) -> None:
+        self.replicas, self.optimizer, self.loss = replicas, optimizer, loss
+        self.half = precision == "bfloat16"
+        self._seen: dict[tuple[int, ...], int] = {}
+        self._recorded: dict[tuple[int, ...], Recording] = {}
+
+    def __call__(self, rows: Rows, rates: Tensor, steps: Tensor) -> Tensor:
+        shape = tuple(rows.inputs.shape)
+        if shape in self._recorded:
+            return self._recorded[shape].replay(rows, rates, steps)
+        self._seen[shape] = self._seen.get(shape, 0) + 1
+        if rows.inputs.is_cuda and self._seen[shape] > WARM_UPS:
+            # Recording does not run: the step itself is the first replay.
+            self._recorded[shape] = Recording(self, rows, rates, steps)
+            return self._recorded[shape].replay(rows, rates, steps)
+        return self.plain(rows, rates, steps)
+
+    def plain(self, rows: Rows, rates: Tensor, steps: Tensor) -> Tensor:
+        """The step as it reads."""
+        loss = self.gradient(rows)
+        self.optimizer.step(rates, steps)
+        return loss
+
+    def gradient(self, rows: Rows) -> Tensor:
+        """Add each replica's gradient to the matrix of gradients."""
+        with torch.autocast(rows.inputs.device.type, torch.bfloat16, enabled=self.half):
+            loss = self.loss(self.replicas, rows)
+        loss.sum().backward()
+        return loss.detach()
+
+
+class Recording:
+    """A step recorded with its own input tensors."""
+
+    def __init__(self, stepper: Stepper, rows: Rows, rates: Tensor, steps: Tensor) -> None:
+        self.rows = Rows(*(part.clone() for part in rows))
+        self.rates, self.steps = rates.clone(), steps.clone()
+        self.graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(self.graph):
+            self.loss = stepper.plain(self.rows, self.rates, self.steps)
+
+    def replay(self, rows: Rows, rates: Tensor, steps: Tensor) -> Tensor:
+        for kept, given in zip((*self.rows, self.rates, self.steps), (*rows, rates, steps)):
+            kept.copy_(given)
+        self.graph.replay()
+        return self.loss.clone()

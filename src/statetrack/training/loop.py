@@ -1,0 +1,253 @@
+"""Fit R replicas of one model to one task. The loop reads from top to bottom.
+
+Every replica has its own seed or learning rate, its own rows, its own progress through the protocol; a replica that is
+done waits with a learning rate of 0. So what comes out for a seed does not depend on which seeds run beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from statetrack.errors import BadInput
+from statetrack.models import Replicas, SequenceModel
+from statetrack.tasks.base import Task
+from statetrack.training import checkpoint, metrics
+from statetrack.training.feed import Feed, Rows, Wanted, tensors
+from statetrack.training.flat import AdamW, FlatParameters
+from statetrack.training.graph import Stepper
+from statetrack.training.protocol import Progress, Protocol
+
+SAVE_SECONDS = 20.0
+
+Report = Callable[["Fit"], None]
+
+
+@dataclass
+class Fit:
+    """A training run in progress, and what it leaves: the best weights of each replica and how it went."""
+
+    task: Task
+    replicas: Replicas
+    seeds: list[int]
+    progress: list[Progress]
+    device: torch.device
+    floor: float | None = None  # what a guess without the past can score at the full length
+    best_weights: Tensor = field(init=False)
+    losses: list[list[float]] = field(init=False)
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.losses = [[] for _ in self.seeds]
+
+    @property
+    def done(self) -> bool:
+        return all(progress.done for progress in self.progress)
+
+    def models(self) -> list[SequenceModel]:
+        """Each replica with the weights that validation chose."""
+        return [self.replicas.one(row).to(self.device) for row in range(len(self.seeds))]
+
+
+def fit(
+    task: Task,
+    models: list[SequenceModel],
+    length: int,
+    seeds: list[int],
+    rates: list[float],
+    protocol: Protocol,
+    device: torch.device,
+    saved: Path | None = None,
+    floor: float | None = None,
+    report: Report = lambda _: None,
+) -> Fit:
+    """Train one replica for each (model, seed, rate); with a `saved` file, go on from it and keep it up to date."""
+    replicas = Replicas(models).to(device)
+    flat = FlatParameters(replicas)
+    optimizer = AdamW(flat, protocol.weight_decay, protocol.clip)
+    progress = [Progress(protocol, rate, protocol.stages(length)) for rate in rates]
+    run = Fit(task, replicas, seeds, progress, device, floor)
+    run.best_weights = flat.values.clone()
+    keeper = Keeper(saved, run, flat, optimizer, length)
+    keeper.resume()
+    feed = Feed(task, device)
+    stepper = Stepper(replicas, optimizer, protocol.precision, batch_loss)
+    count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
+    pending: list[Tensor] = []  # losses still on the device
+    report(run)
+    began, clock = time.monotonic(), run.seconds
+    try:
+        while not run.done:
+            # 1. a step
+            rows = feed.get(wanted(run, count), count, wanted(run, count, ahead=1))
+            rates_now = torch.tensor([p.learning_rate for p in progress], device=device)
+            steps_now = torch.tensor([p.step + 1 for p in progress], device=device)
+            pending.append(stepper(rows, rates_now, steps_now))
+            run.tokens += rows.inputs.numel()
+            for p in progress:
+                p.after_step()
+            # 2. now and then a check on validation data, which moves the protocol on
+            if max(p.step for p in progress) % protocol.check_every == 0:
+                settle(run, pending)
+                check(run, flat)
+                run.seconds = clock + time.monotonic() - began
+                report(run)
+                keeper.save_when_due(last=run.done)
+    except RuntimeError as error:
+        if not ran_out_of_memory(error):
+            raise
+        raise BadInput(out_of_memory(stepper, rows)) from None
+    finally:
+        feed.close()
+    with torch.no_grad():
+        flat.values.copy_(run.best_weights)
+    return run
+
+
+def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[Wanted, ...]:
+    """The rows that every replica reads at its step: the next `count` of its own stream. One that is done gets any."""
+    longest = max(p.length for p in run.progress if not p.done)
+    return tuple(
+        Wanted(seed, longest, 0) if p.done else Wanted(seed, p.length, (p.step + ahead) * count)
+        for seed, p in zip(run.seeds, run.progress)
+    )
+
+
+def batch_loss(replicas: Replicas, rows: Rows) -> Tensor:
+    """Each replica's mean cross-entropy over the positions it is asked at."""
+    logits = replicas(rows.inputs).float()
+    loss = F.cross_entropy(logits.flatten(0, 2), rows.targets.flatten(), reduction="none").view(rows.mask.shape)
+    asked = rows.mask.to(loss.dtype)
+    return (loss * asked).sum((1, 2)) / asked.sum((1, 2)).clamp(min=1)
+
+
+def settle(run: Fit, pending: list[Tensor]) -> None:
+    """Bring the losses home; a replica whose loss is not a number is marked, with its step, and stops."""
+    if not pending:
+        return
+    values = torch.stack(pending).cpu()
+    for row, p in enumerate(run.progress):
+        own = values[:, row]
+        finite = torch.isfinite(own)
+        if not p.done and not bool(finite.all()):
+            p.diverged_at = p.step - len(own) + int(finite.logical_not().nonzero()[0]) + 1
+            p.done = True
+        run.losses[row].extend(own.tolist())
+        del run.losses[row][:-1000]
+    pending.clear()
+
+
+@torch.no_grad()
+def check(run: Fit, flat: FlatParameters) -> None:
+    """Validate every replica at the length it is at, and keep its weights where they are the best so far."""
+    at: dict[int, list[int]] = {}
+    for row, p in enumerate(run.progress):
+        if not p.done:
+            at.setdefault(p.length, []).append(row)
+    for length, rows in at.items():
+        right, asked = validate(run, length)
+        for row in rows:
+            p = run.progress[row]
+            accuracy, tail = (measure(right[row], asked[row]) or 0.0 for measure in (metrics.share, metrics.tail))
+            if p.after_check(accuracy, tail, float(np.mean(run.losses[row][-p.protocol.check_every :]))):
+                run.best_weights[row].copy_(flat.values[row])
+
+
+def validate(run: Fit, length: int) -> tuple[Any, Any]:
+    """(right, asked) of all replicas (R, rows, T) on their validation rows of this length."""
+    protocol = run.progress[0].protocol
+    count = max(16, min(protocol.validation_rows, protocol.most_tokens // length))
+    batches = [run.task.sample(length, count, seed, "validation") for seed in run.seeds]
+    ids = torch.stack([tensors(b.inputs, b.targets, b.mask)[0] for b in batches]).to(run.device)
+    run.replicas.eval()
+    logits = run.replicas(ids)
+    run.replicas.train()
+    right = logits.argmax(-1).cpu().numpy() == np.stack([b.targets for b in batches])
+    return right, np.stack([b.mask for b in batches]).astype(bool)
+
+
+def ran_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def out_of_memory(stepper: Stepper, rows: Rows) -> str:
+    """The line that says which batch would have fitted, found by halving."""
+    count, length = rows.inputs.shape[1:]
+    fits = count // 2
+    while fits:
+        if rows.inputs.is_cuda:
+            torch.cuda.empty_cache()
+        try:
+            stepper.gradient(Rows(*(part[:, :fits] for part in rows)))
+            break
+        except RuntimeError as error:
+            if not ran_out_of_memory(error):
+                raise
+            fits //= 2
+    advice = f"a batch of {fits} fits: --set batch={fits}" if fits else "not even a batch of 1 fits"
+    return f"out of memory at a batch of {count} rows of length {length}; {advice}"
+
+
+class Keeper:
+    """Saves the run every so often, and takes it up again where it was left."""
+
+    def __init__(self, path: Path | None, run: Fit, flat: FlatParameters, optimizer: AdamW, length: int) -> None:
+        self.run, self.flat, self.optimizer = run, flat, optimizer
+        self.identity = checkpoint.fingerprint(describe(run, length))
+        self.path = path
+        self.saved_at = time.monotonic()
+
+    def resume(self) -> None:
+        held = checkpoint.load_for(self.path, self.identity) if self.path else None
+        if held is None:
+            return
+        tensors_held, note = held
+        with torch.no_grad():
+            for name, tensor in self.matrices().items():
+                tensor.copy_(tensors_held[name])
+        for p, saved in zip(self.run.progress, note["progress"]):
+            for key, value in saved.items():
+                setattr(p, key, value)
+        self.run.losses = note["losses"]
+        self.run.tokens, self.run.seconds = note["tokens"], note["seconds"]
+
+    def save_when_due(self, last: bool) -> None:
+        if self.path is None or not (last or time.monotonic() - self.saved_at >= SAVE_SECONDS):
+            return
+        note = {
+            "run": self.identity,
+            "progress": [p.to_dict() for p in self.run.progress],
+            "losses": self.run.losses,
+            "tokens": self.run.tokens,
+            "seconds": self.run.seconds,
+        }
+        checkpoint.save(self.path, self.matrices(), note)
+        self.saved_at = time.monotonic()
+
+    def matrices(self) -> dict[str, Tensor]:
+        return {
+            "weights": self.flat.values,
+            "first_moment": self.optimizer.first,
+            "second_moment": self.optimizer.second,
+            "best_weights": self.run.best_weights,
+        }
+
+
+def describe(run: Fit, length: int) -> dict[str, Any]:
+    """What makes two runs the same."""
+    shapes = {name: list(p.shape) for name, p in run.replicas.named_parameters()}
+    rates = [p.rate for p in run.progress]
+    protocol = {key: value for key, value in vars(run.progress[0].protocol).items() if key != "rates"}
+    return {
+        "task": run.task.name, "length": length, "seeds": run.seeds, "rates": rates, "protocol": protocol,
+        "model": type(run.replicas.first).__name__, "shapes": shapes,
+    }  # fmt: skip

@@ -1,0 +1,192 @@
+"""How a model is trained, as short data: the two protocols, and what each decides after a check on validation data.
+
+`curriculum` starts at a short length and doubles it when the last one is solved. `design` is the protocol of the design
+document: epochs of one length, a cosine, patience. In both, training, validation and test rows come from different
+splits, the weights that count are chosen on validation, and the test is touched once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from statetrack.errors import BadInput, unknown
+
+SOLVED = 0.99  # accuracy over the last quarter of the positions
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Everything that decides how the weights come about, but for the seed. Part of a result's description."""
+
+    name: str
+    batch: int
+    rates: tuple[float, ...]  # learning rates; where there are several, validation chooses
+    weight_decay: float
+    clip: float
+    warmup: int  # steps
+    check_every: int  # steps between two checks on validation data: the document's epoch
+    most_checks: int  # checks at most, in each stage of a curriculum or in all
+    patience: int  # checks without a better accuracy before it stops; 0: none
+    first_length: int = 0  # of a curriculum; 0: the full length from the first step on
+    polish: int = 0  # steps in which the rate of a curriculum falls to nothing at the end
+    most_tokens: int = 65_536  # tokens a step at most
+    validation_rows: int = 256
+    precision: str = "float32"
+
+    def with_changes(self, **changes: Any) -> Protocol:
+        """The same protocol with other numbers; what is not a number of a protocol is refused by name."""
+        known = {f.name for f in dataclasses.fields(self)}
+        for key in changes:
+            if key not in known:
+                raise unknown("protocol setting", key, known)
+        changed = dataclasses.replace(self, **changes)
+        changed.check()
+        return changed
+
+    def check(self) -> None:
+        positive = {"batch": self.batch, "check_every": self.check_every, "most_checks": self.most_checks}
+        for key, value in positive.items():
+            if value < 1:
+                raise BadInput(f"{key}={value} should be at least 1")
+        if not self.rates or not all(0 < rate < 10 for rate in self.rates):
+            raise BadInput(f"learning rates {list(self.rates)} should be positive numbers below 10")
+        if self.precision not in ("float32", "bfloat16"):
+            raise BadInput(f"precision={self.precision} should be float32 or bfloat16")
+
+    def batch_at(self, length: int) -> int:
+        """Rows a step: the batch, or fewer where the tokens would be too many."""
+        return max(1, min(self.batch, self.most_tokens // length))
+
+    def stages(self, length: int) -> list[int]:
+        """The lengths trained on, one after the other.
+
+        >>> PROTOCOLS["curriculum"].stages(50)
+        [4, 8, 16, 32, 50]
+        """
+        if not self.first_length or self.first_length >= length:
+            return [length]
+        doublings = math.ceil(math.log2(length / self.first_length))
+        return [self.first_length * 2**n for n in range(doublings)] + [length]
+
+
+PROTOCOLS = {
+    "curriculum": Protocol(
+        name="curriculum", batch=128, rates=(2e-3,), weight_decay=0.01, clip=1.0, warmup=100,
+        check_every=50, most_checks=30, patience=0, first_length=4, polish=500,
+    ),
+    "design": Protocol(
+        name="design", batch=256, rates=(1e-3,), weight_decay=0.01, clip=1.0, warmup=0,
+        check_every=20, most_checks=100, patience=10,
+    ),
+}  # fmt: skip
+
+
+def protocol(given: str | Protocol) -> Protocol:
+    """A protocol by name, or the protocol itself."""
+    if isinstance(given, Protocol):
+        return given
+    if given.lower() not in PROTOCOLS:
+        raise unknown("protocol", given, PROTOCOLS)
+    return PROTOCOLS[given.lower()]
+
+
+@dataclass
+class Progress:
+    """Where one run stands. It decides from its own checks alone, so replicas do not change one another."""
+
+    protocol: Protocol
+    rate: float
+    stages: list[int]
+    stage: int = 0
+    step: int = 0  # in all
+    stage_step: int = 0
+    polishing: int = 0  # steps of the final descent done
+    polish_begun: bool = False
+    best: float = -1.0
+    best_check: int = 0
+    checks: int = 0
+    done: bool = False
+    diverged_at: int | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        return self.stages[self.stage]
+
+    @property
+    def learning_rate(self) -> float:
+        """Warm-up, then constant with a descent at the end (curriculum) or a cosine over all steps (design)."""
+        if self.done:
+            return 0.0
+        p = self.protocol
+        warm = min(1.0, (self.step + 1) / p.warmup) if p.warmup else 1.0
+        if p.first_length:
+            through = self.polishing / p.polish if self.polish_begun else 0.0
+        else:
+            through = self.step / (p.check_every * p.most_checks)
+        return self.rate * warm * 0.5 * (1 + math.cos(math.pi * through))
+
+    def after_step(self) -> None:
+        if self.done:
+            return
+        self.step += 1
+        self.stage_step += 1
+        self.polishing += self.polish_begun
+
+    def after_check(self, accuracy: float, tail: float, loss: float) -> bool:
+        """Take note of a check on validation data; True when the weights of this moment are the best so far."""
+        if self.done:
+            return False
+        self.checks += 1
+        self.history.append({"step": self.step, "length": self.length, "loss": loss, "accuracy": accuracy})
+        better = self._is_better(accuracy)
+        if better:
+            self.best, self.best_check = accuracy, self.checks
+        if self.protocol.first_length:
+            self._climb(tail)
+        else:
+            self.done = self.checks >= self.protocol.most_checks or self._out_of_patience()
+        return better
+
+    def _is_better(self, accuracy: float) -> bool:
+        # In a curriculum only the full length counts, and later weights at equal accuracy are the better trained ones.
+        if self.protocol.first_length:
+            return self.stage == len(self.stages) - 1 and accuracy >= self.best
+        return accuracy > self.best
+
+    def _climb(self, tail: float) -> None:
+        p = self.protocol
+        if self.polish_begun:
+            self.done = self.polishing >= p.polish
+            return
+        spent = self.stage_step >= p.check_every * p.most_checks
+        if tail >= SOLVED or spent:
+            if self.stage < len(self.stages) - 1:
+                self.stage, self.stage_step = self.stage + 1, 0
+            else:
+                self.polish_begun, self.done = True, p.polish == 0
+
+    def _out_of_patience(self) -> bool:
+        return bool(self.protocol.patience) and self.checks - self.best_check >= self.protocol.patience
+
+    @property
+    def share(self) -> float:
+        """Roughly how much of the way is done, for the progress bar."""
+        if self.done:
+            return 1.0
+        p, stage_steps = self.protocol, self.protocol.check_every * self.protocol.most_checks
+        if not p.first_length:
+            return self.step / stage_steps
+        # A stage weighs by its length: that is what it costs.
+        total = sum(self.stages)
+        inside = (
+            0.8 + 0.2 * self.polishing / max(1, p.polish) if self.polish_begun else 0.8 * self.stage_step / stage_steps
+        )
+        return (sum(self.stages[: self.stage]) + inside * self.length) / total
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside the weights."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "protocol"}
