@@ -1,0 +1,65 @@
+"""DeltaNet and its kin: linear in the state, a product of reflections a token, in the block that E88 has.
+
+    S_t = a_t H_R ... H_1 S_{t-1} + writes,   H_j = I - b_j k_j k_j^T,   out_t = S_t^T q_t
+
+DeltaNet has one reflection and a = 1; Gated DeltaNet has a gate a in (0, 1); DeltaProduct has R reflections. The
+eigenvalue of H_j along k_j is 1 - b_j: with b in (0, 1) it stays positive, with b in (0, 2) it reaches down to -1.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from statetrack import ops
+from statetrack.models.layers import Decay, Linear, Rate, unit, xavier
+from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+
+
+class DeltaMixer(Mixer):
+    """Z = a S, then Z <- Z + b_j k_j (v_j - Z^T k_j)^T for j = 1..R, and S = Z."""
+
+    def __init__(self, dim: int, heads: int, n_state: int, reflections: int, gated: bool, negative: bool) -> None:
+        super().__init__()
+        self.heads, self.n_state, self.reflections = heads, n_state, reflections
+        self.query = xavier(Linear(dim, heads * n_state, bias=False))
+        self.project = xavier(Linear(dim, 2 * reflections * heads * n_state, bias=False))
+        self.rate = Rate(dim, reflections * heads, 0, 2 if negative else 1)
+        self.gate = Decay(dim, heads) if gated else None
+        self.out = xavier(Linear(heads * n_state, dim, bias=False))
+
+    def state_shapes(self) -> list[Shape]:
+        return [(self.heads, self.n_state, self.n_state)]
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        q = F.silu(self.query(x)).unflatten(-1, (self.heads, self.n_state))
+        k, v = F.silu(self.project(x)).unflatten(-1, (2, self.reflections, self.heads, self.n_state)).unbind(2)
+        b = self.rate(x).unflatten(-1, (self.reflections, self.heads))
+        a = self.gate(x) if self.gate is not None else torch.ones_like(b[:, :, 0])
+        # The scan's first write reads the state before its decay: a S - a b k k^T S = (I - b k k^T) a S.
+        beta = torch.cat([b[:, :, :1] * a.unsqueeze(2), b[:, :, 1:]], dim=2)
+        y, last = ops.e88_scan(unit(q), unit(k), b.unsqueeze(-1) * v, a, beta, nonlinearity="identity", state=state[0])
+        return self.out(y.flatten(-2)), (last,)
+
+
+class DeltaNet(Stack):
+    """DeltaNet, Gated DeltaNet (`gated`) or DeltaProduct (`reflections` above 1); `negative` lets b reach 2."""
+
+    def __init__(
+        self,
+        *,
+        inputs: int,
+        outputs: int,
+        layers: int = 1,
+        heads: int = 4,
+        n_state: int = 8,
+        dim: int = 64,
+        reflections: int = 1,
+        gated: bool = False,
+        negative: bool = False,
+        learned_start: bool = False,
+    ) -> None:
+        whole_numbers(inputs=inputs, layers=layers, heads=heads, n_state=n_state, dim=dim, reflections=reflections)
+        mixers: list[Mixer] = [DeltaMixer(dim, heads, n_state, reflections, gated, negative) for _ in range(layers)]
+        super().__init__(inputs, outputs, dim, mixers, learned_start)

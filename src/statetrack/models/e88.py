@@ -1,0 +1,70 @@
+"""E88: a matrix state a head with a tanh in time, in three forms that differ in decay and beta alone.
+
+S_t = f(decay_t S_{t-1} + k_t (v_t - beta_t S_{t-1}^T k_t)^T),   out_t = S_t^T q_t
+
+document    decay in (0, 1), beta = 0: every entry moves by its own increasing map, so no sign can flip
+published   decay in (0, 1), beta = 1: the delta rule; a sign can flip, but every step contracts, and memory fades
+gain        decay = 2 sigmoid in (0, 2), beta = 4 sigmoid in (0, 4): the state is bistable and corrects itself
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from statetrack import ops
+from statetrack.errors import unknown
+from statetrack.models.layers import Decay, Linear, Rate, unit, xavier
+from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+
+FORMS = ("document", "published", "gain")
+
+
+class E88Mixer(Mixer):
+    """[q|k|v] = silu(W x), q and k of length 1, the scan, and W_o on the heads side by side."""
+
+    def __init__(self, dim: int, heads: int, n_state: int, form: str, tanh: bool) -> None:
+        super().__init__()
+        if form not in FORMS:
+            raise unknown("form of E88", form, FORMS)
+        self.heads, self.n_state, self.form = heads, n_state, form
+        self.nonlinearity = "tanh" if tanh else "identity"
+        self.project = xavier(Linear(dim, 3 * heads * n_state, bias=False))
+        self.decay: nn.Module = Rate(dim, heads, 0, 2, start=2.0) if form == "gain" else Decay(dim, heads)
+        self.beta = Rate(dim, heads, 0, 4, start=0.0) if form == "gain" else None
+        self.out = xavier(Linear(heads * n_state, dim, bias=False))
+
+    def state_shapes(self) -> list[Shape]:
+        return [(self.heads, self.n_state, self.n_state)]
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        q, k, v = F.silu(self.project(x)).unflatten(-1, (3, self.heads, self.n_state)).unbind(-3)
+        decay = self.decay(x)
+        if self.beta is not None:
+            beta = self.beta(x)
+        else:
+            beta = torch.full_like(decay, 1.0 if self.form == "published" else 0.0)
+        y, last = ops.e88_scan(unit(q), unit(k), v, decay, beta, nonlinearity=self.nonlinearity, state=state[0])
+        return self.out(y.flatten(-2)), (last,)
+
+
+class E88(Stack):
+    """Blocks of RMSNorm, E88 and a residual; no MLP between them."""
+
+    def __init__(
+        self,
+        *,
+        inputs: int,
+        outputs: int,
+        layers: int = 1,
+        heads: int = 16,
+        n_state: int = 32,
+        dim: int = 128,
+        form: str = "document",
+        tanh: bool = True,
+        learned_start: bool = False,
+    ) -> None:
+        whole_numbers(inputs=inputs, layers=layers, heads=heads, n_state=n_state, dim=dim)
+        mixers: list[Mixer] = [E88Mixer(dim, heads, n_state, form, tanh) for _ in range(layers)]
+        super().__init__(inputs, outputs, dim, mixers, learned_start)

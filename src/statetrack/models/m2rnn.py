@@ -1,0 +1,67 @@
+"""M2RNN (Mishra et al. 2026): a matrix state that is multiplied by a learned matrix inside a tanh, with a forget gate.
+
+Z_t = tanh(H_{t-1} W + k_t v_t^T),   H_t = f_t H_{t-1} + (1 - f_t) Z_t,   y_t = H_t^T q_t + w_r * v_t
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from statetrack.models.layers import Linear, Rate, at_least_float32, per_row, unit, xavier
+from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+
+
+class M2RNNMixer(Mixer):
+    """q, k, v as in E88; f = sigmoid(W_f x + bias) one number a head; W starts at the identity, w_r at one."""
+
+    def __init__(self, dim: int, heads: int, n_state: int) -> None:
+        super().__init__()
+        self.heads, self.n_state = heads, n_state
+        self.project = xavier(Linear(dim, 3 * heads * n_state, bias=False))
+        self.forget = Rate(dim, heads, 0, 1)
+        self.W = nn.Parameter(torch.eye(n_state).repeat(heads, 1, 1))
+        self.w_r = nn.Parameter(torch.ones(heads, n_state))
+        self.out = xavier(Linear(heads * n_state, dim, bias=False))
+
+    def state_shapes(self) -> list[Shape]:
+        return [(self.heads, self.n_state, self.n_state)]
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        q, k, v = F.silu(self.project(x)).unflatten(-1, (3, self.heads, self.n_state)).unbind(-3)
+        with torch.autocast(x.device.type, enabled=False):
+            q, k, v = (part.to(at_least_float32(x)) for part in (unit(q), unit(k), v))
+            y, last = self.scan(q, k, v, self.forget(x), state[0])
+            y = y + per_row(self.w_r, 2, len(x)).unsqueeze(1) * v
+        return self.out(y.flatten(-2)), (last,)
+
+    def scan(self, q: Tensor, k: Tensor, v: Tensor, f: Tensor, H: Tensor) -> tuple[Tensor, Tensor]:
+        """H_t^T q_t at every t, and the last H."""
+        W = per_row(self.W, 3, len(q))
+        keep = f[..., None, None]
+        reads = []
+        for t in range(q.shape[1]):
+            Z = torch.tanh(H @ W + k[:, t, :, :, None] * v[:, t, :, None, :])
+            H = keep[:, t] * H + (1 - keep[:, t]) * Z
+            reads.append((q[:, t, :, None, :] @ H).squeeze(-2))
+        return torch.stack(reads, dim=1), H
+
+
+class M2RNN(Stack):
+    """Blocks of RMSNorm, M2RNN and a residual, in the size of the small E88."""
+
+    def __init__(
+        self,
+        *,
+        inputs: int,
+        outputs: int,
+        layers: int = 1,
+        heads: int = 4,
+        n_state: int = 8,
+        dim: int = 64,
+        learned_start: bool = False,
+    ) -> None:
+        whole_numbers(inputs=inputs, layers=layers, heads=heads, n_state=n_state, dim=dim)
+        mixers: list[Mixer] = [M2RNNMixer(dim, heads, n_state) for _ in range(layers)]
+        super().__init__(inputs, outputs, dim, mixers, learned_start)

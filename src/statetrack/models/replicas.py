@@ -1,0 +1,112 @@
+"""Several models of one kind trained in one go: (R, B, T) ids -> (R, B, T, outputs) logits, weights of their own.
+
+Where the model's layers allow it (`foldable`), all weights are stacked to (R, ...) and one pass serves all replicas;
+the recurrences see R x B rows. Otherwise the replicas run one after another, behind the same interface.
+
+>>> from statetrack.models import model
+>>> three = Replicas([model("e88-gain-1l-small", inputs=2, outputs=2, seed=seed) for seed in range(3)])
+>>> ids = torch.randint(2, (3, 4, 16))
+>>> three(ids).shape
+torch.Size([3, 4, 16, 2])
+>>> torch.allclose(three(ids)[1], three.one(1)(ids[1]), atol=1e-5)
+True
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from statetrack.errors import BadInput
+from statetrack.models.sequence import SequenceModel, State
+
+
+class Replicas(nn.Module):
+    """Holds copies: the models that came in keep their own weights. `one(r)` gives replica r as a model of its own.
+
+    Between steps the state has R x B rows, replica after replica.
+    """
+
+    def __init__(self, models: Sequence[SequenceModel]) -> None:
+        super().__init__()
+        check_alike(models)
+        self.count = len(models)
+        self.folded = models[0].foldable and not list(models[0].buffers())
+        copies = [copy.deepcopy(single) for single in models]
+        self.parts = nn.ModuleList([stacked(copies)] if self.folded else copies)
+
+    @property
+    def first(self) -> SequenceModel:
+        """The part that speaks for all in what does not depend on weights."""
+        return self.parts[0]  # type: ignore[return-value]
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if self.folded:
+            return self.first(ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
+        return torch.stack([part(own) for part, own in zip(self.parts, ids)])
+
+    def initial_state(self, batch: int, device: torch.device | str | None = None) -> State:
+        if self.folded:
+            return self.first.initial_state(self.count * batch, device)
+        return joined([part.initial_state(batch, device) for part in self.parts])  # type: ignore[operator]
+
+    def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        """ids (R, B, T) -> logits (R, B, T, outputs)."""
+        if self.folded:
+            logits, state = self.first.forward_from(ids.flatten(0, 1), state)
+            return logits.unflatten(0, ids.shape[:2]), state
+        own_states = zip(*(part.chunk(self.count) for part in state))
+        done = [part.forward_from(own, before) for part, own, before in zip(self.parts, ids, own_states)]  # type: ignore[operator]
+        return torch.stack([logits for logits, _ in done]), joined([after for _, after in done])
+
+    def one(self, replica: int) -> SequenceModel:
+        """Replica r as a model of its own, with a copy of its weights."""
+        if not self.folded:
+            return copy.deepcopy(self.parts[replica])  # type: ignore[return-value]
+        single = copy.deepcopy(self.first)
+        for name, parameter in self.first.named_parameters():
+            put(single, name, parameter[replica])
+        return single
+
+    def no_decay(self) -> set[str]:
+        """As SequenceModel.no_decay, with the names that parameters have here."""
+        names = self.one(0).no_decay()
+        return {f"parts.{i}.{name}" for i in range(len(self.parts)) for name in names}
+
+
+def check_alike(models: Sequence[SequenceModel]) -> None:
+    """Replicas must be of one class and have weights of one set of shapes."""
+    if not models:
+        raise BadInput("replicas of nothing: give at least one model")
+    for single in models[1:]:
+        same_class = type(single) is type(models[0])
+        if not same_class or shapes_of(single) != shapes_of(models[0]):
+            raise BadInput("replicas must be models of one class with weights of the same shapes")
+
+
+def shapes_of(single: nn.Module) -> dict[str, torch.Size]:
+    return {name: p.shape for name, p in single.named_parameters()}
+
+
+def stacked(models: Sequence[SequenceModel]) -> SequenceModel:
+    """The first model, with every weight replaced by all models' weights, (R, ...)."""
+    named = [dict(single.named_parameters()) for single in models]
+    body = models[0]
+    for name in list(named[0]):
+        put(body, name, torch.stack([own[name] for own in named]))
+    return body
+
+
+def put(module: nn.Module, name: str, value: Tensor) -> None:
+    """Replace a parameter, by its dotted name, with a new one that has a copy of this value."""
+    place, _, last = name.rpartition(".")
+    owner = module.get_submodule(place)
+    owner.register_parameter(last, nn.Parameter(value.detach().clone()))
+
+
+def joined(states: Sequence[State]) -> State:
+    """The states of replicas, one after another along the rows."""
+    return tuple(torch.cat(parts) for parts in zip(*states))

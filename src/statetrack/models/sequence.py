@@ -1,0 +1,144 @@
+"""What every model is: token ids in, logits at every position out, and a state by which it can be run in pieces."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from statetrack.errors import BadInput
+from statetrack.models.layers import Embedding, Linear, RMSNorm, per_row
+
+# What is kept between steps: tensors whose first dimension is the batch. A model decides how many there are.
+State = tuple[Tensor, ...]
+Shape = tuple[int, ...]
+
+
+class SequenceModel(nn.Module):
+    """ids (B, T) -> logits (B, T, outputs), causal: `forward`, `forward_from` in pieces and `step` by step are equal.
+
+    A model gives `state_shapes` and `forward_from`; the rest follows.
+
+    >>> from statetrack.models import model
+    >>> parity = model("e88-gain-1l-small", inputs=2, outputs=2, seed=0)
+    >>> ids = torch.tensor([[1, 0, 1]])
+    >>> state = parity.initial_state(1)
+    >>> first, state = parity.forward_from(ids[:, :2], state)
+    >>> last, state = parity.step(ids[:, 2], state)
+    >>> torch.allclose(torch.cat([first, last[:, None]], dim=1), parity(ids), atol=1e-6)
+    True
+    """
+
+    # Whether a step takes constant memory, so that a stream may go on for ever (an MLP can, a transformer cannot).
+    recurrent: bool = True
+    # Whether its parameters may carry a dimension of replicas (see layers.py); otherwise replicas run in turn.
+    foldable: bool = True
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        whole_numbers(inputs=inputs, outputs=outputs)
+        self.inputs, self.outputs = inputs, outputs
+        self.start: nn.ParameterList | None = None
+
+    def state_shapes(self) -> list[Shape]:
+        """The shapes of the state's tensors for one row."""
+        raise NotImplementedError(f"{type(self).__name__} does not say the shapes of its state")
+
+    def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        """ids (B, T) and the state before them -> logits (B, T, outputs) and the state after."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be run in pieces")
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.forward_from(ids, self.initial_state(len(ids), ids.device))[0]
+
+    def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        """ids (B,) -> logits (B, outputs)."""
+        logits, state = self.forward_from(ids.unsqueeze(1), state)
+        return logits[:, 0], state
+
+    def initial_state(self, batch: int, device: torch.device | str | None = None) -> State:
+        """Zeros, or the learned start, for each of `batch` rows."""
+        shapes = self.state_shapes()
+        if self.start is not None:
+            learned = (per_row(start, len(shape), batch) for start, shape in zip(self.start, shapes))
+            return tuple(start.expand(batch, *shape) for start, shape in zip(learned, shapes))
+        own = next(self.parameters())
+        dtype = torch.promote_types(own.dtype, torch.float32)
+        return tuple(torch.zeros(batch, *shape, dtype=dtype, device=device or own.device) for shape in shapes)
+
+    def learn_start(self) -> None:
+        """Make the initial state a parameter, drawn from a normal distribution of deviation 1/2."""
+        shapes = self.state_shapes()
+        if not shapes or not self.recurrent:
+            raise BadInput(
+                f"{type(self).__name__} keeps no state whose start could be learned; leave out learned_start"
+            )
+        self.start = nn.ParameterList([nn.Parameter(0.5 * torch.randn(shape)) for shape in shapes])
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    @property
+    def state_size(self) -> int:
+        """How many numbers are kept between steps, for one row."""
+        return sum(math.prod(shape) for shape in self.state_shapes())
+
+    def no_decay(self) -> set[str]:
+        """Names of parameters that weight decay must leave alone.
+
+        By one rule: all that are not matrices (A_log, dt_bias, norms, biases) and the learned start.
+        """
+        return {name for name, p in self.named_parameters() if p.dim() < 2 or name.startswith("start.")}
+
+
+class Mixer(nn.Module):
+    """One layer's work along time: x (B, T, dim) and its part of the state -> y (B, T, dim) and the part after."""
+
+    def state_shapes(self) -> list[Shape]:
+        return []
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        raise NotImplementedError
+
+
+class Stack(SequenceModel):
+    """Embedding, then x <- x + mixer(RMSNorm(x)) for each mixer, a final RMSNorm and a linear head."""
+
+    def __init__(self, inputs: int, outputs: int, dim: int, mixers: list[Mixer], learned_start: bool = False) -> None:
+        super().__init__(inputs, outputs)
+        self.embedding = Embedding(inputs, dim)
+        self.norms = nn.ModuleList([RMSNorm(dim) for _ in mixers])
+        self.mixers = nn.ModuleList(mixers)
+        self.final_norm = RMSNorm(dim)
+        self.head = Linear(dim, outputs)
+        if learned_start:
+            self.learn_start()
+
+    def state_shapes(self) -> list[Shape]:
+        return [shape for mixer in self.steps() for shape in mixer.state_shapes()]
+
+    def steps(self) -> list[Mixer]:
+        return cast(list[Mixer], list(self.mixers))
+
+    def embed(self, ids: Tensor, state: State) -> Tensor:
+        return self.embedding(ids)
+
+    def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        x = self.embed(ids, state)
+        after: list[Tensor] = []
+        for norm, mixer in zip(self.norms, self.steps()):
+            begin = len(after)
+            y, own = mixer(norm(x), state[begin : begin + len(mixer.state_shapes())])
+            x = x + y
+            after.extend(own)
+        return self.head(self.final_norm(x)), tuple(after)
+
+
+def whole_numbers(**sizes: int) -> None:
+    """Refuse a size that is not a whole number above 0."""
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadInput(f"{name} must be a whole number above 0; got {value!r}")
