@@ -10,7 +10,12 @@ from statetrack.training.flat import AdamW, FlatParameters
 
 
 def torch_steps(single, ids, rates, weight_decay, clip):
-    optimizer = torch.optim.AdamW(single.parameter_groups(weight_decay), lr=1.0)
+    spared = single.no_decay()
+    groups = [
+        {"params": [p for name, p in single.named_parameters() if (name in spared) is kept], "weight_decay": decay}
+        for kept, decay in ((False, weight_decay), (True, 0.0))
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1.0)
     for step, rate in enumerate(rates):
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -20,7 +25,7 @@ def torch_steps(single, ids, rates, weight_decay, clip):
         optimizer.step()
 
 
-@pytest.mark.parametrize("name", ["e88-gain-1l-small", "mlp", "gru"])
+@pytest.mark.parametrize("name", ["e88-gain-1l-small", "mamba2-4l", "mlp", "gru"])
 def test_every_row_is_updated_as_torch_would_update_it_alone(name):
     singles = [model(name, inputs=3, outputs=3, seed=seed).double() for seed in (1, 2)]
     replicas = Replicas(singles)

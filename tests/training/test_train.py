@@ -174,8 +174,8 @@ def test_a_foreign_or_damaged_checkpoint_is_refused_by_name(tmp_path):
 
 
 def test_what_does_not_fit_is_said_before_anything_runs():
-    with pytest.raises(BadInput, match="positions"):
-        train("txc", "transformer[max_length=32]", length=64, settings=SHORT)
+    with pytest.raises(BadInput, match=r"transformer.* has 32 positions; length 64 does not fit"):
+        train("txc", "transformer[positions=32]", length=64, settings=SHORT)
     with pytest.raises(BadInput, match="built for 2 outputs, here there are 6"):
         train("s3", st.model("mlp", inputs=6, outputs=2), length=8, settings=SHORT)
     with pytest.raises(BadInput, match="did you mean"):

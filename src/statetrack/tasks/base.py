@@ -59,6 +59,7 @@ class Task(ABC):
 
     base_name: ClassVar[str] = ""
     splits: ClassVar[tuple[str, ...]] = SPLITS
+    unseen: ClassVar[tuple[str, ...]] = ("ask",)  # parameters that do not change which rows are drawn
 
     # ---- what a task defines -----------------------------------------------------------------------------------------
 
@@ -208,8 +209,7 @@ class Task(ABC):
     def _keys(self, lengths: NDArray[Any], indices: NDArray[Any], seed: int, split: str) -> draws.Keys:
         if split not in SPLITS:
             raise BadInput(f"split {split!r} of {self.name} should be one of {', '.join(self.splits)}")
-        # What is asked does not change what is shown: both forms of a task see the same rows.
-        shown = {key: value for key, value in self._set_parameters().items() if key != "ask"}
+        shown = {key: value for key, value in self._set_parameters().items() if key not in self.unseen}
         return draws.row_keys(spec.write(self.label, shown), split, seed, lengths, indices)
 
 

@@ -9,7 +9,7 @@ import functools
 import importlib
 from collections.abc import Iterator
 from dataclasses import MISSING
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from statetrack.errors import BadInput, unknown
@@ -82,9 +82,8 @@ def _find(name: str) -> tuple[type[Task], dict[str, Any]]:
         return _load(CLASSES[lower]), {}
     if lower in SELECTORS:
         raise BadInput(f"{lower} is a set of tasks, not one; `statetrack list {lower}` lists them")
-    for point in entry_points(group="statetrack.tasks"):
-        if point.name.lower() == lower:
-            return point.load(), {}
+    if lower in _installed():
+        return _installed()[lower].load(), {}
     from statetrack.tasks.groups import looks_like_group
     from statetrack.tasks.groups.task import GroupTask
 
@@ -92,6 +91,12 @@ def _find(name: str) -> tuple[type[Task], dict[str, Any]]:
     if not looks_like_group(group):
         raise unknown("task", name, known_names())
     return GroupTask, {"group": group}
+
+
+@functools.cache
+def _installed() -> dict[str, EntryPoint]:
+    """Tasks that other packages offer under the entry points `statetrack.tasks`."""
+    return {point.name.lower(): point for point in entry_points(group="statetrack.tasks")}
 
 
 @functools.cache
@@ -122,7 +127,7 @@ def names() -> Iterator[str]:
 
     yield from (name for name in CLASSES if name not in NEEDS_PARAMETERS)
     yield from (group + SUFFIX for group in (*catalogue(), "z60", "a4xz5"))
-    yield from (point.name for point in entry_points(group="statetrack.tasks"))
+    yield from _installed()
 
 
 def known_names() -> list[str]:

@@ -31,21 +31,16 @@ def scan(table: NDArray[np.integer], inputs: NDArray[np.integer], start: ArrayLi
     """
     count, length = inputs.shape
     states = np.empty((count, length), np.int32)
-    begin = np.ascontiguousarray(np.broadcast_to(np.asarray(start, np.int32), count))
+    begin = np.broadcast_to(np.asarray(start), count).astype(np.int32)
     symbols = table.shape[1]
+    given: NDArray[np.integer] = inputs
     if native.available():
-        run, steps = native.compiled(_loop), np.ascontiguousarray(table).reshape(-1)
-        given = _plain(inputs)
+        loop, steps = native.compiled(_loop), np.ascontiguousarray(table).reshape(-1)
+        given = np.ascontiguousarray(inputs, dtype=np.int32)  # one kind of array, so that the loop is compiled once
     else:
-        run, steps = _vectorised, table.astype(np.intp).reshape(-1)
-        given = inputs
-    native.run_blocks(lambda a, b: run(steps, symbols, given[a:b], begin[a:b], states[a:b]), count, block=ROWS)
+        loop, steps = _vectorised, table.astype(np.intp).reshape(-1)
+    native.run_blocks(lambda a, b: loop(steps, symbols, given[a:b], begin[a:b], states[a:b]), count, block=ROWS)
     return states
-
-
-def _plain(inputs: NDArray[np.integer]) -> NDArray[np.integer]:
-    """One kind of array, so that the loop is compiled once."""
-    return np.ascontiguousarray(inputs, dtype=np.int32)
 
 
 def _loop(steps: NDArray[np.integer], symbols: int, inputs: Ints, begin: Ints, states: Ints) -> None:
@@ -67,7 +62,7 @@ def _vectorised(steps: NDArray[np.intp], symbols: int, inputs: NDArray[np.intege
     state = begin.astype(np.intp)
     place = np.empty_like(state)
     for first in range(0, inputs.shape[1], STEPS):
-        by_time = inputs[:, first : first + STEPS].T.astype(np.intp)  # astype writes it out in C order
+        by_time = inputs[:, first : first + STEPS].T.astype(np.intp, order="C")
         after = np.empty(by_time.shape, np.int32)
         for t, symbol in enumerate(by_time):
             np.multiply(state, symbols, out=place)

@@ -33,7 +33,7 @@ class Evaluator:
     def __init__(self, task: Task, model: SequenceModel, length: int, seed: int) -> None:
         self.task, self.model, self.length, self.seed = task, model, length, seed
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
-        self.limit = getattr(model, "max_length", None)
+        self.limit = getattr(model, "positions", None)
 
     def everything(self, stream: int = 0, tick: Tick = lambda _: None) -> dict[str, Any]:
         """All that a result holds of the trained model. The test split is read here and nowhere else."""

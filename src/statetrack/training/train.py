@@ -97,7 +97,7 @@ def _train_cells(
     runs = [(seed, rate) for seed in seeds for rate in rules.rates]
     models = [built(model_or_name, the_task, seed) for seed, _ in runs]
     check(models[0], the_task.inputs, the_task.outputs)
-    limit = getattr(models[0], "max_length", None)
+    limit = getattr(models[0], "positions", None)
     if limit is not None and length > limit:
         raise BadInput(f"{cells[0].subject} has {limit} positions; length {length} does not fit")
     saved = store.path(cells[0], "checkpoint.safetensors") if store else None

@@ -1,0 +1,7 @@
+"""`python -m statetrack` is the command `statetrack`."""
+
+import sys
+
+from statetrack.cli import main
+
+sys.exit(main())

@@ -1,0 +1,88 @@
+"""The command line: one file a verb. What cannot be done is said in one line, with the exit code 2."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from statetrack.cli import audit, data, demo, list_, show, train
+from statetrack.errors import BadInput
+
+app = typer.Typer(
+    name="statetrack",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("list")(list_.command)
+app.command("show")(show.command)
+app.command("data")(data.command)
+app.command("audit")(audit.command)
+app.command("train")(train.command)
+app.command("demo")(demo.command)
+
+UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser that typer brings, whichever it is
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from statetrack import __version__
+
+        print(f"statetrack {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Can a sequence model keep track of state, how far, and why does it stop?
+
+    Example: statetrack show s5_composition
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give the exit code: 0 done, 1 findings, 2 bad input, 130 interrupted."""
+    before = signal.signal(signal.SIGTERM, _interrupt)  # a polite kill also leaves no half file
+    try:
+        code = app(arguments, prog_name="statetrack", standalone_mode=False)
+        sys.stdout.flush()
+        return code or 0
+    except BadInput as error:
+        return _refuse(str(error))
+    except UsageError as error:
+        command = error.ctx.command_path if error.ctx else "statetrack"
+        return _refuse(f"{error.format_message()} ({command} --help says more)")
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # the reader of our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        where = f"{error.filename}: " if error.filename else ""
+        return _refuse(f"{where}{error.strerror or error}")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _refuse(message: str) -> int:
+    line = " ".join(message.split())
+    print(f"statetrack: {line}", file=sys.stderr)
+    return 2

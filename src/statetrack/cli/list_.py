@@ -1,0 +1,86 @@
+"""`statetrack list`: the names there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from statetrack.cli.output import first_sentence, print_json, print_table
+
+Entries = list[dict[str, Any]]
+
+
+def command(
+    what: Annotated[
+        str, typer.Argument(help="tasks, groups, models, or permutation_groups, tc0_groups, nc1_groups.")
+    ] = "tasks",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the tasks, the groups, the models, or the tasks that a selector stands for.
+
+    Example: statetrack list nc1_groups --json
+    """
+    entries = _listing(what.lower())
+    if as_json:
+        print_json(entries)
+        return
+    print_table(list(entries[0]), [list(entry.values()) for entry in entries])
+
+
+def _listing(what: str) -> Entries:
+    from statetrack.errors import unknown
+    from statetrack.tasks.catalogue import SELECTORS
+
+    if what in KINDS:
+        return KINDS[what]()
+    if what in SELECTORS:
+        return _selected(what)
+    raise unknown("kind of thing to list:", what, [*KINDS, *SELECTORS])
+
+
+def _tasks() -> Entries:
+    from statetrack.tasks.catalogue import names, task
+
+    tasks = [task(name) for name in names()]
+    return [
+        {"task": each.name, "inputs": each.inputs, "classes": each.outputs, "what": first_sentence(_words(each))}
+        for each in tasks
+    ]
+
+
+def _words(each: Any) -> str:
+    from statetrack.tasks.groups import usual_name
+
+    return f"the product of elements of {usual_name(each.group)}" if hasattr(each, "group_object") else each.__doc__
+
+
+def _groups() -> Entries:
+    from statetrack.tasks.groups import catalogue, family, group, usual_name
+    from statetrack.tasks.groups.names import MATCHED
+
+    entries = []
+    for name in (*catalogue(), *MATCHED):
+        each = group(name)
+        entries.append({"group": name, "usual_name": usual_name(name), "family": family(name), "order": each.order,
+                        "degree": each.degree, "solvable": each.is_solvable})  # fmt: skip
+    return entries
+
+
+def _models() -> Entries:
+    from statetrack.errors import need
+
+    need("torch", "train", "a list of the models")
+    from statetrack import models
+
+    return [{"model": name, "what": about} for name, about in models.names().items()]
+
+
+def _selected(selector: str) -> Entries:
+    from statetrack.tasks.catalogue import select, task
+
+    return [{"task": each.name, "inputs": each.inputs, "classes": each.outputs} for each in map(task, select(selector))]
+
+
+KINDS: dict[str, Callable[[], Entries]] = {"tasks": _tasks, "groups": _groups, "models": _models}

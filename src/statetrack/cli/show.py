@@ -1,0 +1,145 @@
+"""`statetrack show`: what a task is, with an example worked out."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from statetrack.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from statetrack.tasks import Task
+    from statetrack.tasks.groups import Group
+
+EXAMPLE_LENGTH = 8
+MOST_STATES = 50_000  # of a machine that is minimised just to be shown
+
+
+def command(
+    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or track_the_stat.median.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what a task is: its words, its sizes, its algebra, and a row with the answers.
+
+    Example: statetrack show s5_composition
+    """
+    from statetrack import tasks
+
+    chosen = tasks.task(task)
+    facts = {**_about(chosen), **_machine(chosen), **_algebra(chosen), "example": _example(chosen)}
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _about(task: Task) -> dict[str, Any]:
+    from statetrack.tasks.base import parameters
+
+    values = {field.name: getattr(task, field.name) for field in parameters(type(task))}
+    return {
+        "task": task.name,
+        "about": inspect.getdoc(type(task)) or "",
+        "parameters": {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
+        "splits": list(task.splits),
+        "inputs": task.inputs,
+        "classes": task.outputs,
+    }
+
+
+def _machine(task: Task) -> dict[str, Any]:
+    """The number of states of the smallest machine that answers alike, for tasks that are finite automata."""
+    from statetrack.tasks.finite import FiniteTask
+
+    if not isinstance(task, FiniteTask):
+        return {}
+    automaton = task.automaton
+    return {"states": automaton.minimised().states if automaton.states <= MOST_STATES else automaton.states}
+
+
+def _algebra(task: Task) -> dict[str, Any]:
+    from statetrack.tasks.groups.task import GroupTask
+
+    return {"states": task.outputs, "group": _group(task.group_object)} if isinstance(task, GroupTask) else {}
+
+
+def _group(group: Group) -> dict[str, Any]:
+    from statetrack.data.identify import invariants
+    from statetrack.tasks.groups import family, usual_name
+    from statetrack.tasks.groups.permutations import cycle_text
+
+    return {
+        "name": group.name,
+        "usual_name": usual_name(group.name),
+        "family": family(group.name),
+        "degree": group.degree,
+        **invariants(group),
+        "solvable": group.is_solvable,
+        "abelian": group.is_abelian,
+        "nilpotent": group.is_nilpotent,
+        "generators": [cycle_text(generator) for generator in group.generators],
+    }
+
+
+def _example(task: Task) -> list[dict[str, Any]]:
+    """One row of the test split, input by input."""
+    batch = task.sample(length=EXAMPLE_LENGTH, count=1, seed=0, split="test")
+    rows = []
+    for t, (symbol, target, asked) in enumerate(zip(batch.inputs[0], batch.targets[0], batch.mask[0]), 1):
+        rows.append({
+            "t": t,
+            "input": int(symbol),
+            "input_words": _symbol_words(task, int(symbol)),
+            "class": int(target) if asked else None,
+            "answer": _answer_words(task, int(target)) if asked else None,
+        })  # fmt: skip
+    return rows
+
+
+def _symbol_words(task: Task, symbol: int) -> str:
+    return _permutation(task, symbol) or task.symbol_text(symbol)
+
+
+def _answer_words(task: Task, answer: int) -> str:
+    return _permutation(task, answer) or task.answer_text(answer)
+
+
+def _permutation(task: Task, element: int) -> str | None:
+    """An element of a group in cycles, such as (0 2 1)(3 4)."""
+    from statetrack.tasks.groups.permutations import cycle_text
+    from statetrack.tasks.groups.task import GroupTask
+
+    return cycle_text(task.group_object.elements[element]) if isinstance(task, GroupTask) else None
+
+
+def _print(facts: dict[str, Any]) -> None:
+    print(f"{facts['task']}\n\n{facts['about']}\n")
+    sizes = [("inputs", facts["inputs"]), ("classes", facts["classes"])]
+    if "states" in facts:
+        sizes.append(("states", facts["states"]))
+    sizes += [(name, _text(value)) for name, value in facts["parameters"].items()]
+    _print_lines(sizes)
+    if "group" in facts:
+        print(f"\nIts group, {facts['group']['usual_name']}:")
+        product = " x ".join(f"Z{order}" for order in facts["group"].get("abelianisation", [])) or "trivial"
+        _print_lines([(name, _text(value)) for name, value in {**facts["group"], "abelianisation": product}.items()])
+    print("\nAn example, worked out:")
+    print_table(["t", "input", "in words", "class", "answer"], [list(row.values()) for row in facts["example"]])
+
+
+def _print_lines(facts: list[tuple[str, Any]]) -> None:
+    width = max(len(name) for name, _ in facts) + 2
+    for name, value in facts:
+        print(f"{name.replace('_', ' '):{width}}{value}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{count} of order {order}" for order, count in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

@@ -1,0 +1,182 @@
+"""`statetrack train`: fit one model to one task and print what came of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from statetrack.training import Result
+    from statetrack.training.loop import Fit
+
+
+def command(
+    task: Annotated[str, typer.Argument(help="The task's text, such as txc or fsm[k=5,p=0.05].")],
+    model: Annotated[
+        str, typer.Argument(help="A model's name, NAME[option=value], file.py:Class or package.module:Class.")
+    ],
+    length: Annotated[int, typer.Option(help="The length trained on.")] = 64,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    seeds: Annotated[int, typer.Option(help="How many seeds, trained side by side as replicas of one model.")] = 1,
+    protocol: Annotated[str, typer.Option(help="curriculum or design.")] = "curriculum",
+    rates: Annotated[
+        str | None, typer.Option("--lr", help="One learning rate, or several: validation chooses, 1e-3,3e-3.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Another number for the protocol: --set batch=64")
+    ] = None,
+    stream: Annotated[int, typer.Option(help="Evaluate on so many steps as well, up to a million.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="A folder for results, weights and the checkpoint.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
+) -> None:
+    """Train a model on a task, then test it at its length, beyond it and off its data.
+
+    Example: statetrack train txc e88-gain-1l-small --length 64 --seeds 3 --stream 65536 --out results
+    """
+    from statetrack.cli.output import print_json
+    from statetrack.errors import BadInput, need
+
+    need("torch", "train", "training")
+    from statetrack.training import train_many
+
+    if seeds < 1:
+        raise BadInput(f"--seeds {seeds} should be at least 1")
+    changes = read_settings(settings or [])
+    if rates:
+        changes["rates"] = read_rates(rates)
+    with watch() as (report, tick):
+        results = train_many(
+            task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol_or_name=protocol,
+            settings=changes, stream=stream, out=out, device=device, report=report, tick=tick,
+        )  # fmt: skip
+    if as_json:
+        print_json([result.to_dict() for result in results])
+    else:
+        print_results(results)
+        if out:
+            print(f"\n{len(results)} results in {out}")
+
+
+def read_settings(given: list[str]) -> dict[str, Any]:
+    """`name=value` pairs; values are read as YAML, so that 64 is a number."""
+    import yaml
+
+    from statetrack.errors import BadInput
+
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"--set {text} should be of the form name=value")
+        pairs[name.strip()] = yaml.safe_load(value)
+    return pairs
+
+
+def read_rates(text: str) -> tuple[float, ...]:
+    from statetrack.errors import BadInput
+
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--lr {text} should be a number, or several with commas between") from None
+
+
+def print_results(results: list[Result]) -> None:
+    """A table of the seeds, then the curves that all seeds share."""
+    from statetrack.cli.output import print_table
+
+    first = results[0]
+    cell, record = first.cell, first.record
+    print(
+        f"{cell.task}, {cell.subject}: {record['parameters']:,} parameters, state of {record['state_size']:,} numbers"
+    )
+    headers = [
+        "seed",
+        "accuracy",
+        "95 %",
+        "floor",
+        "whole rows",
+        "last quarter",
+        "solved",
+        "off data (worst)",
+        "seconds",
+    ]
+    print_table(headers, [table_row(result) for result in results])
+    beyond = {length: [r.record["length_generalisation"][length] for r in results] for length in
+              record["length_generalisation"]}  # fmt: skip
+    rows = [[f"{int(length):,}", *(number(one.get("last_32_accuracy")) for one in beyond[length])] for length in beyond]
+    if record["stream"] and record["stream"]["accuracy"]:
+        rows += [
+            [f"{int(mark):,}", *(number(r.record["stream"]["accuracy"][mark]) for r in results)]
+            for mark in record["stream"]["accuracy"]
+        ]
+    print("\naccuracy at the end of longer rows (last 32 positions; from 1,024 on, of a stream, the last 1,024)")
+    print_table(["length", *(f"seed {r.cell.seed}" for r in results)], rows)
+    solved = sum(result.solved for result in results)
+    print(f"\nsolved at {cell.length}: {solved} of {len(results)} seeds")
+
+
+def table_row(result: Result) -> list[str]:
+    record = result.record
+    off = record["off_distribution"]
+    low, high = record["interval"]
+    verdict = (
+        f"diverged at step {record['diverged_at']}" if record["diverged_at"] else "yes" if record["solved"] else "no"
+    )
+    return [
+        str(result.cell.seed), number(record["accuracy"]), f"{low:.4f} to {high:.4f}", number(record["floor"]),
+        number(record["full_sequence_accuracy"]), number(record["tail_accuracy"]), verdict,
+        number(off["worst"]) if off else "", f"{record['train_seconds']:.0f}",
+    ]  # fmt: skip
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+@contextmanager
+def watch() -> Iterator[tuple[Callable[[Fit], None], Callable[[str], None]]]:
+    """Progress with length, loss, accuracy and time left where a person looks on."""
+    if not sys.stderr.isatty():
+        yield (lambda run: None), (lambda word: None)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("training", total=1.0)
+
+        def report(run: Fit) -> None:
+            bar.update(line, completed=min(p.share for p in run.progress), description=status(run))
+
+        def tick(word: str) -> None:
+            bar.update(line, completed=1.0, description=f"testing: {word}")
+
+        yield report, tick
+
+
+def status(run: Fit) -> str:
+    """Where the replicas stand, in one line."""
+    last = [p.history[-1] for p in run.progress if p.history]
+    if not last:
+        return f"length {run.progress[0].length}"
+    lengths = sorted({p.length for p in run.progress})
+    loss, accuracy = (sum(entry[key] for entry in last) / len(last) for key in ("loss", "accuracy"))
+    floor = f" (floor {run.floor:.3f})" if run.floor is not None else ""
+    return f"length {'-'.join(map(str, lengths))} loss {loss:.4f} accuracy {accuracy:.3f}{floor}"

@@ -1,0 +1,239 @@
+"""Read data sets in the published schema: a JSONL or Parquet file, a folder of them, or a load_from_disk folder.
+
+Rows come in chunks, with their numbers already read. What cannot be read is named with its file and its row, counted
+from 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.data.text import NotNumbers, Starts, numbers
+from statetrack.data.write import METADATA, beside
+from statetrack.errors import BadInput, need
+from statetrack.tasks.base import SPLITS
+
+ENDINGS = (".jsonl", ".parquet")
+SEQUENCE, TARGET = "input_sequence", "target"
+DECLARED = ("sequence_length", "group_degree", "group_order", "group_type")
+CHUNK_ROWS = 2048
+SPLIT_NAMES = {"train": "train", "test": "test", "val": "validation", "dev": "validation"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows: the IDs of all sequences in one array, where each starts, and what the other columns say."""
+
+    first: int  # number of the first row in its split, from 1
+    ids: NDArray[np.int64]
+    starts: Starts
+    targets: NDArray[np.int64]
+    declared: dict[str, list[Any]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Where a data set lies: the files of each split, its metadata and the places whose names may name its group."""
+
+    path: Path
+    splits: dict[str, list[Path]]
+    metadata: dict[str, Any]
+    metadata_path: Path | None
+
+    def rows(self, split: str) -> Iterator[Rows]:
+        """The rows of a split, chunk by chunk."""
+        seen = 0
+        for file in self.splits[split]:
+            for first, columns in _columns(file):
+                rows = _read_numbers(file, first, seen, columns)
+                yield rows
+                seen += len(rows.targets)
+
+
+def find(path: Path) -> DataSet:
+    """What lies at a path."""
+    if not path.exists():
+        raise BadInput(f"{path} does not exist")
+    splits = {_split_of(path): [path]} if path.is_file() else _in_order(_splits_in(path))
+    metadata_path = _metadata_path(path, [file for files in splits.values() for file in files])
+    metadata = _load(metadata_path) if metadata_path else {}
+    if path.is_file() and "split" in metadata:
+        splits = {str(metadata["split"]): [path]}
+    return DataSet(path, splits, metadata, metadata_path)
+
+
+def _in_order(splits: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    """The splits that everyone knows first, in their usual order."""
+    known = [split for split in SPLITS if split in splits]
+    return {split: splits[split] for split in dict.fromkeys([*known, *splits])}
+
+
+def recorded_sha256(file: Path) -> str | None:
+    """The sha256 that the metadata of a data file gives for it."""
+    for place in (beside(file), file.with_name(METADATA)):
+        if place.is_file():
+            recorded = _load(place).get("sha256")
+            return recorded.get(file.name) if isinstance(recorded, dict) else None
+    return None
+
+
+def _splits_in(folder: Path) -> dict[str, list[Path]]:
+    if (folder / "dataset_dict.json").is_file():
+        names = _load(folder / "dataset_dict.json").get("splits", [])
+        return {str(name): _arrow_files(folder / str(name)) for name in names}
+    if (folder / "state.json").is_file():
+        return {str(_load(folder / "state.json").get("_split") or "all"): _arrow_files(folder)}
+    below = sorted(path for path in folder.iterdir() if (path / "state.json").is_file())
+    if below:
+        return {path.name: _arrow_files(path) for path in below}
+    files = sorted(path for path in [*folder.glob("*"), *folder.glob("data/*")] if path.suffix.lower() in ENDINGS)
+    if not files:
+        raise BadInput(f"{folder} holds no {' or '.join(ENDINGS)} file and no folder that load_from_disk would open")
+    splits: dict[str, list[Path]] = {}
+    for file in files:
+        splits.setdefault(_split_of(file), []).append(file)
+    return splits
+
+
+def _split_of(file: Path) -> str:
+    """train-00000-of-00002.parquet is of the split train; a file of another name is a split of its own."""
+    for start, split in SPLIT_NAMES.items():
+        if file.name.lower().startswith(start):
+            return split
+    return re.sub(r"-\d+-of-\d+$", "", file.stem)
+
+
+def _arrow_files(folder: Path) -> list[Path]:
+    state = _load(folder / "state.json")
+    return [folder / str(entry["filename"]) for entry in state.get("_data_files", [])]
+
+
+def _metadata_path(path: Path, files: list[Path]) -> Path | None:
+    """The metadata beside the file, in the folder, or with the first data file."""
+    near = files[0].parent if files else path
+    places = [*(beside(file) for file in files), path / METADATA, near / METADATA, near.parent / METADATA]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+    if not isinstance(fields, dict):
+        raise BadInput(f"{path} cannot be read: it should hold one JSON object")
+    return fields
+
+
+# ---- columns, file by file -------------------------------------------------------------------------------------------
+
+Columns = dict[str, list[Any]]
+
+
+def _columns(file: Path) -> Iterator[tuple[int, Columns]]:
+    """Chunks of a file: the number of their first row in the file, from 1, and the published columns that are there."""
+    try:
+        yield from _json_columns(file) if file.suffix.lower() == ".jsonl" else _arrow_columns(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file} cannot be read: {error}") from error
+
+
+def _json_columns(file: Path) -> Iterator[tuple[int, Columns]]:
+    with file.open(encoding="utf-8") as lines:
+        first, objects = 1, []
+        for number, line in enumerate(lines, 1):
+            objects.append(_json_row(file, number, line))
+            if len(objects) == CHUNK_ROWS:
+                yield first, _turned(objects)
+                first, objects = number + 1, []
+        if objects:
+            yield first, _turned(objects)
+
+
+def _json_row(file: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line.rstrip("\n"))
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{file}, row {number}: broken JSON ({error.msg} at character {error.pos + 1})") from None
+    if not isinstance(row, dict):
+        raise BadInput(f"{file}, row {number}: a row should be a JSON object")
+    for name in (SEQUENCE, TARGET):
+        if name not in row:
+            raise BadInput(f"{file}, row {number}: no column {name!r}; there are {', '.join(row) or 'none'}")
+    return row
+
+
+def _turned(objects: list[dict[str, Any]]) -> Columns:
+    """Rows to columns; what a row does not say is None."""
+    names = [name for name in DECLARED if any(name in row for row in objects)]
+    return {name: [row.get(name) for row in objects] for name in (SEQUENCE, TARGET, *names)}
+
+
+def _arrow_columns(file: Path) -> Iterator[tuple[int, Columns]]:
+    pa = need("pyarrow", "data", f"reading {file.name}")
+    first = 1
+    try:
+        for batch in _batches(file):
+            there = batch.schema.names
+            for name in (SEQUENCE, TARGET):
+                if name not in there:
+                    raise BadInput(f"{file}, row {first}: no column {name!r}; there are {', '.join(there)}")
+            names = [name for name in (SEQUENCE, TARGET, *DECLARED) if name in there]
+            for begin in range(0, batch.num_rows, CHUNK_ROWS):
+                part = batch.slice(begin, CHUNK_ROWS)
+                yield first, {name: part.column(name).to_pylist() for name in names}
+                first += part.num_rows
+    except pa.ArrowException as error:
+        raise BadInput(f"{file}, after row {first - 1}: {str(error).splitlines()[0]}") from error
+
+
+def _batches(file: Path) -> Iterator[Any]:
+    if file.suffix.lower() == ".parquet":
+        parquet = need("pyarrow.parquet", "data", f"reading {file.name}")
+        with parquet.ParquetFile(file) as opened:
+            yield from opened.iter_batches(batch_size=CHUNK_ROWS)
+    else:
+        ipc = need("pyarrow.ipc", "data", f"reading {file.name}")
+        with file.open("rb") as opened, ipc.open_stream(opened) as stream:
+            yield from stream
+
+
+def _read_numbers(file: Path, first: int, seen: int, columns: Columns) -> Rows:
+    """`first` is the number of the first row in its file; `seen` rows of the split came before."""
+    sequences = _texts(file, first, columns, SEQUENCE)
+    try:
+        ids, starts = numbers(sequences)
+    except NotNumbers as error:
+        raise BadInput(f"{file}, row {first + error.row}: {SEQUENCE}: {error.problem}") from None
+    try:
+        targets, target_starts = numbers(_texts(file, first, columns, TARGET))
+    except NotNumbers as error:
+        raise BadInput(f"{file}, row {first + error.row}: {TARGET}: {error.problem}") from None
+    several = np.flatnonzero(np.diff(target_starts) != 1)
+    if len(several):
+        raise BadInput(f"{file}, row {first + several[0]}: {TARGET} should be the number of one element")
+    declared = {name: columns[name] for name in DECLARED if name in columns}
+    return Rows(seen + 1, ids, starts, targets, declared)
+
+
+def _texts(file: Path, first: int, columns: Columns, name: str) -> list[str]:
+    """A column of strings; whole numbers will do for targets."""
+    values = columns[name]
+    for row, value in enumerate(values):
+        if not isinstance(value, str):
+            if name != TARGET or not isinstance(value, int) or isinstance(value, bool):
+                raise BadInput(f"{file}, row {first + row}: {name} should be a text, not {json.dumps(value)[:40]}")
+            values[row] = str(value)
+    return values

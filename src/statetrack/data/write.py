@@ -1,0 +1,110 @@
+"""Write a task's data set: a JSONL or Parquet file with FILE.meta.json beside it, or a folder for load_from_disk.
+
+    write(Request(task("s5"), Lengths.read("3..1024"), count=1000), out=Path("s5.parquet"))
+
+It streams: memory does not grow with the number of rows. Either everything is there at the end or nothing is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from statetrack.data.formats import ARROW_FILE, ArrowStream, Format, by_ending, describe_folder
+from statetrack.data.rows import Request
+from statetrack.errors import BadInput
+from statetrack.files import check_parent, together
+from statetrack.tasks.groups import Group
+
+__all__ = ["METADATA", "Request", "beside", "write"]
+
+METADATA = "metadata.json"
+FOLDER_FILES = {ARROW_FILE, "state.json", "dataset_info.json", METADATA}
+Progress = Callable[[int], Any]
+
+
+def beside(data: Path) -> Path:
+    """Where the metadata of a data file lies."""
+    return data.with_name(data.name + ".meta.json")
+
+
+def _quiet(rows: int) -> None:
+    """Tell nobody."""
+
+
+def write(request: Request, out: Path | None = None, hf: Path | None = None, progress: Progress = _quiet) -> str:
+    """Write the data set to the file `out` or the folder `hf`, tell `progress` of rows as they are done; its sha256."""
+    if (out is None) == (hf is None):
+        raise BadInput("a data set goes to a file (out, --out) or to a folder (hf, --hf): give one of the two")
+    return _write_folder(request, hf, progress) if hf is not None else _write_file(request, Path(out or ""), progress)
+
+
+def _write_file(request: Request, out: Path, progress: Progress) -> str:
+    kind = by_ending(out)
+    if out.is_dir():
+        raise BadInput(f"{out} cannot be written: it is a folder")
+    with together(out, beside(out)) as (data, about):
+        sha256 = _fill(kind(data), request, progress)
+        _write_metadata(about, request, out.name, sha256)
+    return sha256
+
+
+def _write_folder(request: Request, folder: Path, progress: Progress) -> str:
+    if not folder.name:
+        raise BadInput(f"{folder} cannot be written: give the new folder a name")
+    check_parent(folder)
+    if folder.is_file():
+        raise BadInput(f"{folder} cannot be written: it is a file")
+    strangers = {path.name for path in folder.iterdir()} - FOLDER_FILES if folder.exists() else set()
+    if strangers:
+        raise BadInput(f"{folder} cannot be written: it holds other files, such as {min(strangers)}")
+    with together(folder) as (part,):
+        part.mkdir()
+        sha256 = _fill(ArrowStream(part / ARROW_FILE), request, progress)
+        describe_folder(part, request.split, sha256)
+        _write_metadata(part / METADATA, request, ARROW_FILE, sha256)
+    return sha256
+
+
+def _fill(file: Format, request: Request, progress: Progress) -> str:
+    try:
+        for rows, chunk in request.chunks():
+            file.write(rows, chunk)
+            progress(rows)
+        return file.finish()
+    except BaseException:
+        file.abandon()
+        raise
+
+
+def _write_metadata(path: Path, request: Request, data: str, sha256: str) -> None:
+    """What made the data and, for a group, the permutation of every ID; a large map is never whole in memory."""
+    from statetrack import __version__
+
+    fields: dict[str, Any] = {
+        "task": request.task.name,
+        "statetrack": __version__,
+        "split": request.split,
+        "seed": request.seed,
+        "count": request.count,
+        "length": request.lengths.text,
+        "sha256": {data: sha256},
+    }
+    if request.group is not None:
+        fields |= {"group": request.group.name, "convention": request.convention}
+    text = json.dumps(fields, indent=2)
+    with path.open("w", encoding="utf-8") as file:
+        if request.group is None:
+            file.write(text + "\n")
+        else:
+            file.write(text.removesuffix("\n}") + ',\n  "permutation_map": {\n')
+            file.writelines(_map_lines(request.group))
+            file.write("  }\n}\n")
+
+
+def _map_lines(group: Group) -> Iterator[str]:
+    last = group.order - 1
+    for element, images in enumerate(group.elements):
+        yield f'    "{element}": {images.tolist()}{"," if element < last else ""}\n'
