@@ -65,6 +65,7 @@ class AutomatonFile(FiniteTask, WeightedTask):
     machine: Machine = field(init=False, repr=False, compare=False, metadata={"parameter": False})
 
     base_name: ClassVar[str] = "automaton"
+    unseen: ClassVar[tuple[str, ...]] = ("ask", "file")  # the hash stands for the machine, wherever its file lies
 
     def check(self) -> None:
         content = _content(self.file)
