@@ -1,4 +1,4 @@
-"""Shared by all tests. With STATETRACK_NO_SKIP=1 a skipped test is a failure, unless it needs a GPU that is not there."""
+"""Shared by all tests. With STATETRACK_NO_SKIP=1 a skipped test is a failure, unless it needs a GPU."""
 
 from __future__ import annotations
 
