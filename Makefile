@@ -1,7 +1,8 @@
 # make demo   sets up .venv and runs the embedded default
-# make test   sets up .venv with every extra and runs the tests
+# make test   sets up .venv with every extra and runs the tests; PYTEST="-n 0 tests/tasks" narrows them
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST ?= -n auto --maxprocesses 8
 # One thread a process: torch's threads get in each other's way under load.
 export OMP_NUM_THREADS ?= 1
 

@@ -34,7 +34,8 @@ class Replicas(nn.Module):
         super().__init__()
         check_alike(models)
         self.count = len(models)
-        self.folded = models[0].foldable and not list(models[0].buffers())
+        # One model alone is quicker as it is.
+        self.folded = len(models) > 1 and models[0].foldable and not list(models[0].buffers())
         copies = [copy.deepcopy(single) for single in models]
         self.parts = nn.ModuleList([stacked(copies)] if self.folded else copies)
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from statetrack.intervals import wilson
+
 Bools = NDArray[np.bool_]
-Z95 = 1.959963984540054
-
-
-def wilson(right: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
-
-    >>> tuple(round(x, 4) for x in wilson(9, 10))
-    (0.5958, 0.9821)
-    """
-    if n == 0:
-        return 0.0, 1.0
-    share, z2 = right / n, Z95 * Z95
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def row_interval(right: Bools, asked: Bools, resamples: int = 1000) -> tuple[float, float]:
