@@ -61,7 +61,12 @@ def test_list_models(capsys: pytest.CaptureFixture[str]) -> None:
 def test_show_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     shown = json.loads(out(["show", "s4", "--json"], capsys))
     group = shown["group"]
-    assert (shown["task"], shown["inputs"], shown["classes"], shown["states"]) == ("s4_composition", 24, 24, 24)
+    assert (shown["task"], shown["inputs"], shown["classes"], shown["passport"]["states"]) == (
+        "s4_composition",
+        24,
+        24,
+        24,
+    )
     assert group["derived_series"] == [24, 12, 4, 1]
     assert (group["order"], group["degree"], group["conjugacy_classes"], group["centre"]) == (24, 4, 5, 1)
     assert (group["solvable"], group["abelianisation"]) == (True, [2])
@@ -85,9 +90,17 @@ def test_the_example_that_is_shown_is_right(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_show_gives_the_states_of_the_smallest_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert json.loads(out(["show", "fsm[k=5]", "--json"], capsys))["states"] == 6
-    assert json.loads(out(["show", "txc", "--json"], capsys))["states"] == 2
-    assert "states" not in json.loads(out(["show", "track_the_stat.mode", "--json"], capsys))
+    def states(name: str) -> int | None:
+        return json.loads(out(["show", name, "--json"], capsys))["passport"]["states"]
+
+    assert (states("fsm[k=5]"), states("txc"), states("track_the_stat.mode")) == (6, 2, None)
+
+
+def test_show_sets_the_floors_of_a_length_beside_the_task(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = json.loads(out(["show", "fsm", "--length", "20", "--json"], capsys))["floors"]
+    assert shown["length"] == 20
+    constant = next(floor for floor in shown["floors"] if floor["name"] == "constant")
+    assert constant["average"] == pytest.approx(1 - 5 / 20, abs=1e-3)
 
 
 def test_every_catalogued_task_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,25 +14,28 @@ if TYPE_CHECKING:
     from statetrack.tasks.groups import Group
 
 EXAMPLE_LENGTH = 8
-MOST_STATES = 50_000  # of a machine that is minimised just to be shown
 
 
 def command(
     task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or track_the_stat.median.")],
+    length: Annotated[int, typer.Option(help="The length of rows that the floors are for.")] = 64,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what a task is: its words, its sizes, its algebra, and a row with the answers.
+    """Show what a task is: its words, its sizes, its algebra, what a guess scores on it, and a row with the answers.
 
-    Example: statetrack show s5_composition
+    Example: statetrack show s5_composition --length 64
     """
     from statetrack import tasks
 
     chosen = tasks.task(task)
-    facts = {**_about(chosen), **_machine(chosen), **_algebra(chosen), "example": _example(chosen)}
+    passport, floors = chosen.passport(), chosen.floors(length)
+    facts = {**_about(chosen), **_algebra(chosen), "example": _example(chosen)}
     if as_json:
-        print_json(facts)
-    else:
-        _print(facts)
+        print_json({**facts, "passport": passport.to_dict(), "floors": floors.to_dict()})
+        return
+    _print(facts)
+    print(f"\nWhat it is:\n{passport.text()}")
+    print(f"\nWhat a guess scores at length {length}:\n{floors.text()}")
 
 
 def _about(task: Task) -> dict[str, Any]:
@@ -49,20 +52,10 @@ def _about(task: Task) -> dict[str, Any]:
     }
 
 
-def _machine(task: Task) -> dict[str, Any]:
-    """The number of states of the smallest machine that answers alike, for tasks that are finite automata."""
-    from statetrack.tasks.finite import FiniteTask
-
-    if not isinstance(task, FiniteTask):
-        return {}
-    automaton = task.automaton
-    return {"states": automaton.minimised().states if automaton.states <= MOST_STATES else automaton.states}
-
-
 def _algebra(task: Task) -> dict[str, Any]:
     from statetrack.tasks.groups.task import GroupTask
 
-    return {"states": task.outputs, "group": _group(task.group_object)} if isinstance(task, GroupTask) else {}
+    return {"group": _group(task.group_object)} if isinstance(task, GroupTask) else {}
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -117,8 +110,6 @@ def _permutation(task: Task, element: int) -> str | None:
 def _print(facts: dict[str, Any]) -> None:
     print(f"{facts['task']}\n\n{facts['about']}\n")
     sizes = [("inputs", facts["inputs"]), ("classes", facts["classes"])]
-    if "states" in facts:
-        sizes.append(("states", facts["states"]))
     sizes += [(name, _text(value)) for name, value in facts["parameters"].items()]
     _print_lines(sizes)
     if "group" in facts:

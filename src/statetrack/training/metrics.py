@@ -77,9 +77,9 @@ def summary(right: Bools, asked: Bools) -> dict[str, Any]:
     }
 
 
-def skill(accuracy: list[float | None], floor: list[float]) -> list[float | None]:
-    """How much of the way from the floor to 1 is made, by position; None where the floor is 1 already."""
+def skill(accuracy: list[float | None], floor: list[float | None]) -> list[float | None]:
+    """How much of the way from the floor to 1 is made, by position; None where nothing is asked or the floor is 1."""
     return [
-        None if have is None or low >= 1 else (have - low) / (1 - low)
+        None if have is None or low is None or low >= 1 else (have - low) / (1 - low)
         for have, low in zip(accuracy, floor, strict=True)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from statetrack.models import SequenceModel, check, model
 from statetrack.sweep import Cell, Store
 from statetrack.tasks import Task, spec, task
 from statetrack.tasks.base import check_size
+from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
@@ -103,17 +106,17 @@ def _train_cells(
     saved = store.path(cells[0], "checkpoint.safetensors") if store else None
     if not the_task.sample(length, 16, split="validation").mask.any():
         raise BadInput(f"{the_task.name} asks nothing at length {length}; choose another length")
-    floor = majority_by_position(the_task, length)
+    floor = floors_of(the_task, length)["position"].average
     run = fit(
         the_task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], rules, place,
-        saved=saved, floor=float(np.mean(floor)), report=report,
+        saved=saved, floor=floor, report=report,
     )  # fmt: skip
     trained = run.models()
     results = {}
     for cell in cells:
         rows = [row for row, (seed, _) in enumerate(runs) if seed == cell.seed]
         row = max(rows, key=lambda row: run.progress[row].best)
-        record = measure(the_task, trained[row], cell, run, row, floor, stream, tick)
+        record = measure(the_task, trained[row], cell, run, row, stream, tick)
         record["rates_tried"] = [
             {
                 "rate": runs[r][1],
@@ -132,7 +135,7 @@ def _train_cells(
 
 
 def measure(
-    the_task: Task, trained: SequenceModel, cell: Cell, run: Fit, row: int, floor: list[float], stream: int, tick: Tick
+    the_task: Task, trained: SequenceModel, cell: Cell, run: Fit, row: int, stream: int, tick: Tick
 ) -> dict[str, Any]:
     """All numbers of one cell."""
     progress, began = run.progress[row], time.monotonic()
@@ -153,17 +156,20 @@ def measure(
         "torch": torch.__version__,
     }
     record |= Evaluator(the_task, trained, cell.length, cell.seed).everything(stream, tick)
-    record["floor_by_position"] = floor
-    record["floor"] = float(np.mean(floor))
-    record["skill_by_position"] = metrics.skill(record["accuracy_by_position"], floor)
+    known = floors_of(the_task, cell.length)
+    by_position = [None if math.isnan(value) else value for value in known["position"].by_position.tolist()]
+    record["floor"] = known["position"].average
+    record["floors"] = {floor.name: floor.average for floor in known.floors}
+    record["floor_by_position"] = by_position
+    record["skill_by_position"] = metrics.skill(record["accuracy_by_position"], by_position)
     record["evaluation_seconds"] = time.monotonic() - began
     return record
 
 
-def majority_by_position(the_task: Task, length: int, rows: int = 4096) -> list[float]:
-    """The best that one fixed answer a position can score, estimated on training rows of a seed nobody trains on."""
-    batch = the_task.sample(length, max(256, min(rows, 2**22 // length)), seed=2**31 - 1, split="train")
-    return [float(np.bincount(column).max() / len(column)) for column in batch.targets.T]
+@functools.lru_cache(maxsize=64)
+def floors_of(the_task: Task, length: int) -> Floors:
+    """What guesses score: for the record those that look at no more than the present input."""
+    return floors(the_task, length, window=1)
 
 
 def epochs_to_converge(progress: Progress) -> int | None:

@@ -180,3 +180,17 @@ def test_direct_products_act_apart() -> None:
     assert (both.prefix_products(ids) == expected).all()
     assert group("z2xs3xz3").order == 36
     assert group("z2xz3").is_abelian
+
+
+@pytest.mark.parametrize("name", ["a5xa5", "s3xs6", "m11xz2", "z100xz99"])
+def test_products_too_large_for_a_table(name):
+    """Factors act on points of their own, so a product's base has points far apart."""
+    whole = group(name)
+    assert whole.order > 1024
+    ids = np.random.default_rng(0).integers(0, whole.order, (5, 40))
+    products = whole.prefix_products(ids)
+    for row, answers in zip(ids, products):
+        images = np.arange(whole.degree)
+        for element, answer in zip(row, answers):
+            images = whole.elements[element][images]
+            assert (whole.elements[answer] == images).all()

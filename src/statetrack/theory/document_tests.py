@@ -1,0 +1,102 @@
+"""How results decide what the documents predict. Each seed gives one vote at each length; more than half decide."""
+
+from __future__ import annotations
+
+from statetrack.theory.documents import DocumentPrediction, Measure
+from statetrack.theory.results import SEEDS, Result, by_seed, most
+
+Judged = tuple[str, str, int]
+
+
+def judge(prediction: DocumentPrediction, records: list[Result]) -> Judged:
+    """(outcome, reason, seeds)."""
+    test = prediction.test
+    if test is None:
+        if prediction.false:
+            return "refuted", "by argument: " + " ".join(prediction.argument), 0
+        return "undecided", "no accuracy decides it", 0
+    mine = _of(records, test.model, test)
+    lengths = sorted({record.length for record in mine if len(_seeds_at(mine, record.length)) >= SEEDS})
+    seeds = len(by_seed(mine))
+    if not lengths and prediction.false:
+        return "refuted", "by argument: " + " ".join(prediction.argument), seeds
+    if not lengths:
+        return "undecided", f"fewer than {SEEDS} seeds of {test.model} on {test.task} at a length it speaks of", seeds
+    if test.kind in ("degrades", "flat"):
+        return (*_along(test, mine, lengths), seeds)
+    votes = [_at(test, mine, _of(records, test.other, test), length) for length in lengths]
+    for outcome in ("refuted", "undecided"):
+        for (vote, why), length in zip(votes, lengths):
+            if vote == outcome:
+                return outcome, f"at {length}: {why}", seeds
+    return "confirmed", f"at {', '.join(map(str, lengths))}: {votes[-1][1]}", seeds
+
+
+def _of(records: list[Result], model: str, test: Measure) -> list[Result]:
+    return [
+        record
+        for record in records
+        if record.model.lower() == model
+        and record.task == test.task
+        and record.metric == test.metric
+        and record.length in test.lengths
+        and not record.witness
+    ]
+
+
+def _seeds_at(records: list[Result], length: int) -> dict[int, list[Result]]:
+    return by_seed(record for record in records if record.length == length)
+
+
+def _decided(yes: list[bool], no: list[bool], why: str) -> tuple[str, str]:
+    return ("confirmed" if most(yes) else "refuted" if most(no) else "undecided"), why
+
+
+def _at(test: Measure, mine: list[Result], others: list[Result], length: int) -> tuple[str, str]:
+    """The vote at one length."""
+    here = [record for record in mine if record.length == length]
+    there = [record for record in others if record.length == length]
+    value, shown = test.value, _spread(here)
+    if test.kind == "about":
+        low, high = value - test.tolerance, value + test.tolerance
+        inside = [low <= record.accuracy <= high for record in here]
+        outside = [record.high < low or record.low > high for record in here]
+        return _decided(inside, outside, f"{shown}, predicted {value:.2f}")
+    if test.kind == "at least":
+        below = [record.high < value for record in here]
+        if not most(below) and all(record.floor >= value for record in here):
+            return "undecided", f"the floor {here[0].floor:.3f} gives it without any skill"
+        return _decided([record.low >= value for record in here], below, f"{shown}, predicted at least {value:.2f}")
+    if test.kind == "at most":
+        above = [record.low > value for record in here]
+        return _decided([record.high <= value for record in here], above, f"{shown}, predicted at most {value:.2f}")
+    if len(by_seed(there)) < SEEDS:
+        return "undecided", f"fewer than {SEEDS} seeds of {test.other}"
+    pairs = [(one, two) for one in here for two in there]
+    shown = f"{shown} against {_spread(there)}"
+    if test.kind == "gap":
+        ahead = [one.low - two.high >= value for one, two in pairs]
+        behind = [one.high - two.low < value for one, two in pairs]
+        return _decided(ahead, behind, f"{shown}, predicted a gap of {value:.2f}")
+    close = [abs(one.accuracy - two.accuracy) <= value for one, two in pairs]
+    apart = [max(one.low - two.high, two.low - one.high) > value for one, two in pairs]
+    return _decided(close, apart, f"{shown}, predicted within {value:.2f}")
+
+
+def _along(test: Measure, mine: list[Result], lengths: list[int]) -> tuple[str, str]:
+    """The votes of the seeds that were measured at the shortest and at the longest length."""
+    if len(lengths) < 2:
+        return "undecided", "one length only"
+    first, last = _seeds_at(mine, lengths[0]), _seeds_at(mine, lengths[-1])
+    pairs = [(first[seed][0], last[seed][0]) for seed in first if seed in last]
+    shown = f"{_spread([a for a, _ in pairs])} at {lengths[0]}, {_spread([b for _, b in pairs])} at {lengths[-1]}"
+    falls = [b.high < a.low for a, b in pairs]
+    if test.kind == "degrades":
+        return _decided(falls, [b.high >= a.low and b.accuracy >= a.accuracy for a, b in pairs], shown)
+    apart = [max(a.low - b.high, b.low - a.high) > test.value for a, b in pairs]
+    return _decided([abs(a.accuracy - b.accuracy) <= test.value for a, b in pairs], apart, shown)
+
+
+def _spread(records: list[Result]) -> str:
+    accuracies = [record.accuracy for record in records]
+    return f"{min(accuracies):.3f} to {max(accuracies):.3f}"

@@ -1,0 +1,211 @@
+"""What the recurrence of each model family can do, as data, and which family a model's name belongs to.
+
+>>> find("Mamba2-32L").family, find("deltaproduct-3").reflections
+('diagonal', 3)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from statetrack.errors import unknown
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement: its source, the precision of numbers it assumes, and whether it speaks of weights or of
+    training.
+    """
+
+    says: str
+    source: str
+    precision: str  # fixed, log T or exact
+    about: str = "weights"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models that share a recurrence."""
+
+    name: str
+    recurrence: str
+    claims: tuple[Claim, ...]
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family(
+            "diagonal",
+            "h <- a h + u with a in (0, 1), entry by entry",
+            (
+                Claim(
+                    "every entry moves by its own increasing map: no cycle of states, at any depth",
+                    "sarrof2024",
+                    "fixed",
+                ),
+                Claim("any star-free task, given layers and width, with gates that saturate", "sarrof2024", "fixed"),
+                Claim("a decay that rounds to 1 counts: RTC and FSM", "here", "log T"),
+                Claim("constant depth: no NC1-complete task, unless TC0 = NC1", "merrill2024", "log T"),
+            ),
+        ),
+        Family(
+            "squashed-diagonal",
+            "S <- tanh(d S + v k^T) with d in (0, 1), entry by entry",
+            (
+                Claim("every entry moves by its own increasing map: no cycle of states, at any depth", "here", "fixed"),
+                Claim("every step contracts: what came long ago fades", "here", "exact"),
+            ),
+        ),
+        Family(
+            "signed-diagonal",
+            "h <- a h + u with a in (-1, 1), entry by entry",
+            (
+                Claim("parity, and 2-groups given a layer for each factor C2", "krasner", "fixed"),
+                Claim("no counting modulo m unless m is a power of two, at any depth", "grazzi2024", "fixed"),
+            ),
+        ),
+        Family(
+            "projection",
+            "S <- (I - b k k^T) S + b k v^T with b in (0, 1)",
+            (Claim("eigenvalues in [0, 1]: under a repeated input no cycle, at any depth", "grazzi2024", "fixed"),),
+        ),
+        Family(
+            "reflections",
+            "S <- H_r ... H_1 S + writes, H_j = I - b_j k_j k_j^T with b_j in (0, 2)",
+            (
+                Claim(
+                    "a group whose faithful real representation has every input move at most r dimensions",
+                    "cartan",
+                    "exact",
+                ),
+                Claim("one reflection: under a repeated input only the periods 1 and 2, in one layer", "here", "exact"),
+                Claim("nothing corrects an error, so what training finds fades", "measured", "fixed", "training"),
+            ),
+        ),
+        Family(
+            "published",
+            "S <- tanh(d S + k (v - S^T k)^T) with d in (0, 1)",
+            (
+                Claim("eigenvalues d and d - 1: a sign can flip", "here", "exact"),
+                Claim("every step contracts, by max(d, 1 - d) at most: memory fades", "here", "exact"),
+            ),
+        ),
+        Family(
+            "gain",
+            "S <- tanh(a S + k (v - b S^T k)^T) with a in (0, 2), b in (0, 4)",
+            (
+                Claim("bistable: it holds and flips a bit and corrects itself", "here", "fixed"),
+                Claim(
+                    "the map is symmetric: under a repeated input only the periods 1 and 2, in one layer",
+                    "marcus1989",
+                    "exact",
+                ),
+            ),
+        ),
+        Family(
+            "gain-reflections",
+            "S <- tanh(a H_r ... H_1 S) with a in (1, 2), b_j in (0, 2)",
+            (
+                Claim(
+                    "a reflection along e_i - e_j swaps two entries, and tanh with gain corrects them", "here", "fixed"
+                ),
+                Claim("so permutations of the points, if every input is a product of at most r swaps", "here", "fixed"),
+            ),
+        ),
+        Family(
+            "fixed-linear",
+            "h <- A h + B x, y = C h",
+            (
+                Claim("one threshold of a weighted sum of the inputs: RTC and FSM", "here", "log T"),
+                Claim(
+                    "no task outside of AC0 that an automaton does: a count modulo m is no threshold", "here", "exact"
+                ),
+            ),
+        ),
+        Family(
+            "memoryless",
+            "y = f(x_t)",
+            (Claim("what the present input decides, and nothing else", "definition", "exact"),),
+        ),
+        Family(
+            "unrestricted",
+            "h <- tanh(W h + U x) and its gated forms",
+            (
+                Claim("any finite automaton, given width", "minsky1967", "fixed"),
+                Claim("an LSTM counts, a GRU and a tanh RNN do not", "weiss2018", "log T"),
+            ),
+        ),
+        Family(
+            "attention",
+            "softmax over everything so far, in a fixed number of layers",
+            (
+                Claim("constant depth: no NC1-complete task as length grows, unless TC0 = NC1", "merrill2023", "log T"),
+                Claim("any automaton up to a length that grows with depth, like 2^depth", "liu2023", "log T"),
+            ),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model's name says of it. `reflections` are those of one token."""
+
+    name: str
+    family: str
+    layers: int = 1
+    reflections: int = 0
+    gated: bool = False
+    bias: bool = True
+    cell: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def _models() -> Iterator[Model]:
+    for size, layers in (("1l", 1), ("4l", 4), ("1l-small", 1)):
+        yield Model(f"e88-{size}", "squashed-diagonal", layers)
+        yield Model(f"e88-{size}-notanh", "diagonal", layers)
+        yield Model(f"e88-published-{size}", "published", layers, 1)
+        yield Model(f"e88-published-{size}-notanh", "reflections", layers, 1, gated=True)
+        yield Model(f"e88-gain-{size}", "gain", layers, 1)
+        yield Model(f"e88-gain-{size}-notanh", "reflections", layers, 1, gated=True)
+    for layers in (4, 8, 16, 32):
+        yield Model(f"mamba2-{layers}l", "diagonal", layers)
+        yield Model(f"mamba2-{layers}l-neg", "signed-diagonal", layers)
+    yield Model("deltanet", "projection", 1, 1)
+    yield Model("gated-deltanet", "projection", 1, 1, gated=True)
+    yield Model("deltanet-neg", "reflections", 1, 1)
+    yield Model("gated-deltanet-neg", "reflections", 1, 1, gated=True)
+    for r in (2, 3, 4):
+        yield Model(f"deltaproduct-{r}", "reflections", 1, r)
+        yield Model(f"e88-gain-r{r}", "gain-reflections", 1, r)
+    yield Model("linear-rnn", "fixed-linear")
+    yield Model("linear-rnn-nobias", "fixed-linear", bias=False)
+    yield Model("mlp", "memoryless", 4)
+    for cell in ("tanh-rnn", "gru", "lstm", "m2rnn"):
+        yield Model(cell, "unrestricted", cell=cell)
+    yield Model("transformer", "attention", 4)
+    yield Model("transformer-rope", "attention", 4)
+
+
+MODELS = {model.name: model for model in _models()}
+
+
+def find(name: str) -> Model:
+    """The model of a name, in upper or lower case; any depth of Mamba-2 and E88 is understood."""
+    lower = name.lower()
+    if lower in MODELS:
+        return MODELS[lower]
+    other = re.fullmatch(r"(mamba2|e88|e88-published|e88-gain)-(\d+)l((?:-neg|-notanh)?)", lower)
+    if other:
+        stem, layers, ending = other[1], int(other[2]), other[3]
+        like = MODELS.get(f"{stem}-{'4l' if stem == 'mamba2' else '1l'}{ending}")
+        if like is not None and layers > 0:
+            return Model(lower, like.family, layers, like.reflections, like.gated)
+    raise unknown("model", name, MODELS)

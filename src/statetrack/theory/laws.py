@@ -1,0 +1,112 @@
+"""Which inputs come: the probability of every symbol in every state of a task's automaton.
+
+Most tasks draw every symbol independently, with the shares of `symbol_weights`. Two draw what may follow: Dyck's
+brackets depend on what is open, and modular arithmetic takes numbers and operators in turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.tasks.base import Task
+from statetrack.tasks.finite import NOTHING, Automaton, FiniteTask
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A Markov chain with answers: from state q the symbol a comes with probability law[q, a] and leads to steps[q,
+    a].
+
+    `independent` says that the symbols do not depend on the state.
+    """
+
+    steps: NDArray[np.int32]
+    answers: NDArray[np.int32]
+    law: Floats
+    independent: bool
+
+    @property
+    def states(self) -> int:
+        return len(self.steps)
+
+    @property
+    def symbols(self) -> int:
+        return self.steps.shape[1]
+
+    def merged(self) -> Process:
+        """Symbols that lead to the same state from everywhere become one, where symbols are independent.
+
+        Nothing that can be guessed changes: which of two such symbols came says nothing about the state.
+        """
+        if not self.independent:
+            return self
+        steps, which = np.unique(self.steps, axis=1, return_inverse=True)
+        shares = np.bincount(which.ravel(), weights=self.law[0], minlength=steps.shape[1]).astype(float)
+        kept = shares > 0
+        law = np.broadcast_to(shares[kept], (self.states, int(kept.sum())))
+        return Process(np.ascontiguousarray(steps[:, kept]), self.answers, law, True)
+
+    def commutes(self) -> bool:
+        """Whether the order of the symbols never matters."""
+        return all(
+            np.array_equal(self.steps[self.steps[:, a], b], self.steps[self.steps[:, b], a])
+            for a in range(self.symbols)
+            for b in range(a)
+        )
+
+
+def shares(task: Task) -> Floats:
+    """The share of every symbol, adding up to one."""
+    weights = task.symbol_weights
+    given = np.ones(task.inputs) if weights is None else np.asarray(weights, float)
+    return given / given.sum()
+
+
+def process(task: FiniteTask) -> Process | None:
+    """The task's automaton with the law of its inputs; None for a task that draws by a rule unknown here."""
+    from statetrack.tasks.machines.dyck import Dyck
+    from statetrack.tasks.machines.modular_arithmetic import ModularArithmetic
+
+    automaton = task.automaton
+    if isinstance(task, Dyck):
+        return Process(automaton.steps, automaton.answers, _brackets(task, automaton), False)
+    if isinstance(task, ModularArithmetic):
+        return Process(automaton.steps, automaton.answers, _terms(task, automaton), False)
+    if type(task).draw is not Task.draw:
+        return None
+    smallest = automaton.minimised()
+    law = np.broadcast_to(shares(task), smallest.steps.shape)
+    return Process(smallest.steps, smallest.answers, law, True)
+
+
+def _brackets(task: Any, automaton: Automaton) -> Floats:
+    """Opening with probability p (1 where nothing is open, 0 at full depth), closing right or, with `wrong`,
+    otherwise.
+    """
+    kinds, innermost = task.kinds, automaton.answers - 1
+    broken = innermost == kinds
+    full = np.all(automaton.answers[automaton.steps[:, :kinds]] == kinds + 1, axis=1)
+    opening = np.where(innermost < 0, 1.0, np.where(full, 0.0, task.p))
+    law = np.zeros(automaton.steps.shape)
+    law[:, :kinds] = opening[:, None] / kinds
+    for kind in range(kinds):
+        wrong = task.wrong / max(1, kinds - 1)
+        law[:, kinds + kind] = (1 - opening) * np.where(innermost == kind, 1 - task.wrong, wrong)
+    law[broken] = 1 / (2 * kinds)
+    return law
+
+
+def _terms(task: Any, automaton: Automaton) -> Floats:
+    """A number where one may stand, an operator after a number."""
+    given = np.asarray(task.weights or (1.0,) * task.inputs)
+    numbers, operators = given.copy(), given.copy()
+    numbers[task.m :] = 0
+    operators[: task.m] = 0
+    after_number = (automaton.answers != NOTHING)[:, None]
+    return np.where(after_number, operators / operators.sum(), numbers / numbers.sum())

@@ -1,0 +1,157 @@
+"""What became of a prediction: confirmed, refuted or undecided, by one rule (docs/theory.md states it).
+
+    solved      a run is surely solved when it counts as solved, its interval lies above .98 and above its floor;
+                surely not solved when it does not count as solved and its interval lies below .99; else unclear
+    far         at least 8 times the length that the run was trained on; for weights set by hand, 10,000 steps
+    seeds       a claim about training needs 3 seeds, and is decided by more than half of them
+
+A claim that weights exist is confirmed by weights that solve the task far out, be they set by hand or found by
+training. Failed training never refutes it. A claim that no weights exist is refuted by such weights, and never
+confirmed by failures. A claim about training ignores weights that were set by hand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from statetrack.errors import BadInput
+from statetrack.theory import document_tests
+from statetrack.theory.documents import DocumentPrediction
+from statetrack.theory.families import find
+from statetrack.theory.predictions import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
+from statetrack.theory.results import FAR, SEEDS, WITNESS_STEPS, Result, by_seed, most
+
+CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Confirmed, refuted or undecided, with the reason and the number of seeds it rests on."""
+
+    outcome: str
+    why: str
+    seeds: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def text(self) -> str:
+        return f"{self.outcome}: {self.why} ({self.seeds} seeds)"
+
+
+def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Result | Mapping[str, Any]]) -> Verdict:
+    """Judge a prediction by results: records with model, task, length, seed, accuracy, n, low, high, floor and
+    solved.
+    """
+    records = [result if isinstance(result, Result) else Result.read(result) for result in results]
+    if isinstance(prediction, DocumentPrediction):
+        return Verdict(*document_tests.judge(prediction, records))
+    records = [record for record in records if record.task == prediction.task and record.metric == "accuracy"]
+    if prediction.outcome == UNKNOWN:
+        return Verdict(UNDECIDED, "nothing was predicted", 0)
+    if prediction.outcome == GROWS:
+        return _grows(prediction, records)
+    own = [record for record in records if record.model.lower() == prediction.model]
+    return _weights(prediction, own) if prediction.about == "weights" else _training(prediction, own)
+
+
+def _weights(prediction: Prediction, records: list[Result]) -> Verdict:
+    trained = by_seed(record for record in records if not record.witness)
+    by_hand = any(record.witness and record.surely_solved and record.length >= WITNESS_STEPS for record in records)
+    by_training = any(far_out(runs) == "solved" for runs in trained.values())
+    exist = by_hand or by_training
+    found = "weights set by hand" if by_hand else "a trained network"
+    if prediction.outcome == EVERY:
+        if exist:
+            return Verdict(CONFIRMED, f"{found} solved it far out", len(trained))
+        return Verdict(UNDECIDED, "none solved it far out, which does not refute that weights exist", len(trained))
+    if exist:
+        return Verdict(REFUTED, f"{found} solved it far out", len(trained))
+    return Verdict(UNDECIDED, "none solved it far out, which does not show that no weights exist", len(trained))
+
+
+def _training(prediction: Prediction, records: list[Result]) -> Verdict:
+    trained = by_seed(record for record in records if not record.witness)
+    if len(trained) < SEEDS:
+        return Verdict(UNDECIDED, f"fewer than {SEEDS} seeds were trained", len(trained))
+    ends = {seed: far_out(runs) for seed, runs in trained.items()}
+    solved = [end == "solved" for end in ends.values()]
+    failed = [end == "not solved" for end in ends.values()]
+    seeds = len(trained)
+    if prediction.outcome == EVERY:
+        if most(solved):
+            return Verdict(CONFIRMED, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
+        if most(failed):
+            return Verdict(REFUTED, f"{sum(failed)} of {seeds} seeds did not solve it far out", seeds)
+    if prediction.outcome == CANNOT:
+        if any(solved):
+            return Verdict(REFUTED, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
+        if all(failed):
+            return Verdict(CONFIRMED, f"no seed solved it far out; {_above_floor(trained)}", seeds)
+    if prediction.outcome == FADES:
+        faded = [end == "not solved" and _solved_first(trained[seed]) for seed, end in ends.items()]
+        if most(solved):
+            return Verdict(REFUTED, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
+        if most(faded):
+            return Verdict(
+                CONFIRMED, f"{sum(faded)} of {seeds} seeds solved the shortest length and lost the longest", seeds
+            )
+        if not any(_solved_first(runs) for runs in trained.values()):
+            return Verdict(UNDECIDED, "no seed solved the shortest length, so there was nothing to fade", seeds)
+    return Verdict(UNDECIDED, "seeds or intervals do not agree", seeds)
+
+
+def _grows(prediction: Prediction, records: list[Result]) -> Verdict:
+    """More depth must solve longer sequences, and no depth the longest."""
+    depths: dict[int, list[Result]] = {}
+    for record in records:
+        try:
+            model = find(record.model)
+        except BadInput:
+            continue  # a model of somebody's own has no depth that is known here
+        if model.family == prediction.family and not record.witness:
+            depths.setdefault(model.layers, []).append(record)
+    enough = {layers: runs for layers, runs in sorted(depths.items()) if len(by_seed(runs)) >= SEEDS}
+    seeds = sum(len(by_seed(runs)) for runs in enough.values())
+    if len(enough) < 2:
+        return Verdict(UNDECIDED, f"fewer than two depths with {SEEDS} seeds each", seeds)
+    reach = [_reach(runs) for runs in enough.values()]
+    longest = max(record.length for record in records)
+    shown = ", ".join(f"{layers} layers {length}" for layers, length in zip(enough, reach))
+    if all(length == longest for length in reach):
+        refutes = prediction.about == "training" or longest >= WITNESS_STEPS
+        return Verdict(REFUTED if refutes else UNDECIDED, f"every depth solved the longest length, {longest}", seeds)
+    if all(a < b for a, b in pairwise(reach)) and reach[-1] < longest:
+        return Verdict(CONFIRMED, f"longest length solved: {shown}", seeds)
+    if reach[-1] < reach[0] and prediction.about == "training":
+        return Verdict(REFUTED, f"longest length solved: {shown}", seeds)
+    return Verdict(UNDECIDED, f"longest length solved: {shown}", seeds)
+
+
+def far_out(runs: list[Result]) -> str:
+    """How one seed did at its longest length: solved, not solved, or unclear when that is not far or not sure."""
+    last = max(runs, key=lambda record: record.length)
+    if last.length < FAR * min(record.trained_on for record in runs):
+        return "unclear"
+    return last.state
+
+
+def _solved_first(runs: list[Result]) -> bool:
+    return min(runs, key=lambda record: record.length).surely_solved
+
+
+def _reach(runs: list[Result]) -> int:
+    """The longest length that most seeds solved; 0 for none."""
+    lengths = sorted({record.length for record in runs}, reverse=True)
+    good = (n for n in lengths if most([record.surely_solved for record in runs if record.length == n]))
+    return next(good, 0)
+
+
+def _above_floor(trained: dict[int, list[Result]]) -> str:
+    last = [max(runs, key=lambda record: record.length) for runs in trained.values()]
+    ahead = max(record.accuracy - record.floor for record in last)
+    return f"the best ended {ahead:+.3f} from its floor"

@@ -1,0 +1,155 @@
+"""Predictions: every model has a family, every outcome its reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import statetrack as st
+from statetrack.errors import BadInput
+from statetrack.theory import predict
+from statetrack.theory.families import FAMILIES, MODELS, find
+from statetrack.theory.predictions import OUTCOMES, RULES
+from statetrack.theory.sources import SOURCES
+
+WEIGHTS = {
+    # order-preserving diagonals: no cycles, at any depth
+    ("mamba2-4l", "txc"): "cannot",
+    ("mamba2-32l", "txc"): "cannot",
+    ("mamba2-32l", "s5"): "cannot",
+    ("mamba2-32l", "flip_flop"): "every length",
+    ("mamba2-4l", "rtc"): "every length",
+    ("e88-1l", "txc"): "cannot",
+    ("e88-4l", "txc"): "cannot",
+    ("e88-1l-notanh", "txc"): "cannot",
+    ("e88-1l-notanh", "rtc"): "every length",
+    # contraction: fading memory
+    ("e88-1l", "fsm"): "fades",
+    ("e88-1l", "flip_flop"): "fades",
+    ("e88-1l", "rtc"): "fades",
+    ("e88-published-1l", "txc"): "fades",
+    ("e88-1l", "stream.echo"): "unknown",
+    # eigenvalues in [-1, 1]
+    ("mamba2-4l-neg", "txc"): "every length",
+    ("mamba2-4l-neg", "mod_counter[m=4]"): "every length",
+    ("mamba2-32l-neg", "mod_counter[m=3]"): "cannot",
+    ("mamba2-32l-neg", "a5"): "cannot",
+    ("mamba2-4l-neg", "z2_5"): "unknown",
+    ("mamba2-8l-neg", "z2_5"): "every length",
+    ("deltanet", "txc"): "cannot",
+    ("gated-deltanet", "txc"): "cannot",
+    ("deltanet-neg", "txc"): "every length",
+    ("deltanet-neg", "z2_3"): "every length",
+    ("deltanet-neg", "mod_counter[m=3]"): "cannot",
+    # r reflections
+    ("deltaproduct-2", "s3"): "every length",
+    ("deltaproduct-2", "s4"): "every length",
+    ("deltaproduct-2", "a5"): "every length",
+    ("deltaproduct-3", "s5"): "cannot",
+    ("deltaproduct-4", "s5"): "every length",
+    ("deltaproduct-4", "s9"): "unknown",
+    ("deltanet-neg", "cups"): "every length",
+    # E88 with gain
+    ("e88-gain-1l", "txc"): "every length",
+    ("e88-gain-1l", "mod_counter[m=3]"): "cannot",
+    ("e88-gain-1l", "s3"): "cannot",
+    ("e88-gain-4l", "s3"): "unknown",
+    ("e88-gain-1l", "stream.xor"): "every length",
+    ("e88-gain-r2", "s3"): "every length",
+    ("e88-gain-r4", "s5"): "every length",
+    ("e88-gain-r2", "a5"): "unknown",
+    # a linear recurrence, none, and any
+    ("linear-rnn", "rtc"): "every length",
+    ("linear-rnn", "fsm"): "every length",
+    ("linear-rnn", "txc"): "cannot",
+    ("linear-rnn-nobias", "rtc"): "cannot",
+    ("linear-rnn-nobias", "fsm"): "every length",
+    ("linear-rnn", "regex[pattern=(aa)*,alphabet=a]"): "unknown",
+    ("mlp", "fsm"): "cannot",
+    ("mlp", "regex[pattern=(a|b)*b]"): "every length",
+    ("tanh-rnn", "s5"): "every length",
+    ("lstm", "rtc"): "every length",
+    ("gru", "rtc"): "unknown",
+    ("m2rnn", "a5"): "every length",
+    # attention of bounded depth
+    ("transformer", "s5"): "grows with depth",
+    ("transformer-rope", "a5"): "grows with depth",
+    ("transformer", "rtc"): "every length",
+    ("transformer", "s3"): "unknown",
+}
+
+TRAINING = {
+    ("e88-1l", "txc"): "cannot",
+    ("e88-gain-1l", "txc"): "every length",
+    ("gated-deltanet-neg", "txc"): "fades",
+    ("deltaproduct-2", "s3"): "fades",
+    ("e88-gain-r2", "s3"): "every length",
+    ("e88-gain-r4", "a5"): "fades",
+    ("e88-gain-r4", "s5"): "unknown",
+    ("linear-rnn", "rtc"): "every length",
+    ("transformer", "txc"): "cannot",
+    ("lstm", "modular_arithmetic"): "every length",
+    ("gru", "txc"): "unknown",
+    ("mlp", "txc"): "cannot",
+}
+
+
+@pytest.mark.parametrize(("model", "task"), WEIGHTS)
+def test_about_weights(model: str, task: str) -> None:
+    assert predict(model, st.task(task)).outcome == WEIGHTS[model, task]
+
+
+@pytest.mark.parametrize(("model", "task"), TRAINING)
+def test_about_training(model: str, task: str) -> None:
+    assert predict(model, st.task(task), about="training").outcome == TRAINING[model, task]
+
+
+def test_a_prediction_says_why_and_whence() -> None:
+    for model in MODELS:
+        for task in ("txc", "rtc", "s3", "flip_flop", "track_the_stat", "dyck"):
+            for about in ("weights", "training"):
+                known = predict(model, st.task(task), about)
+                assert known.outcome in OUTCOMES
+                assert known.source in SOURCES
+                assert known.precision in ("fixed", "log T", "exact")
+                assert known.status in ("proved", "assumed", "conditional", "measured", "open")
+                assert (known.status == "open") == (known.outcome == "unknown")
+                assert known.about == about
+                assert SOURCES[known.source] in known.text()
+                assert json.loads(json.dumps(known.to_dict()))["why"]
+
+
+def test_what_cannot_exist_cannot_be_found() -> None:
+    for model in MODELS:
+        for task in ("txc", "mod_counter[m=3]", "fsm"):
+            if predict(model, st.task(task)).outcome == "cannot":
+                assert predict(model, st.task(task), "training").outcome == "cannot"
+
+
+def test_families_as_data() -> None:
+    assert set(FAMILIES) == set(RULES) == {model.family for model in MODELS.values()}
+    for family in FAMILIES.values():
+        for claim in family.claims:
+            assert claim.source in SOURCES
+            assert claim.precision in ("fixed", "log T", "exact")
+            assert claim.about in ("weights", "training")
+
+
+def test_every_catalogued_model_has_a_family() -> None:
+    from statetrack.models.catalogue import CATALOGUE
+
+    for name, configuration in CATALOGUE.items():
+        known = find(name)
+        assert known.layers == configuration.options.get("layers", known.layers)
+        assert known.reflections == configuration.options.get("reflections", known.reflections)
+
+
+def test_names() -> None:
+    assert find("Mamba2-32L").layers == 32
+    assert find("mamba2-64l-neg").family == "signed-diagonal"
+    assert find("e88-gain-2l").layers == 2
+    with pytest.raises(BadInput, match="unknown model 'mambo'"):
+        find("mambo")
+    with pytest.raises(BadInput, match="about='both'"):
+        predict("mlp", st.task("txc"), about="both")

@@ -1,0 +1,213 @@
+"""Verdicts on results made by hand: each outcome, and the two rules on witnesses and failed trainings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import statetrack as st
+from statetrack.errors import BadInput
+from statetrack.theory import predict, verdict
+from statetrack.theory.documents import DocumentPrediction, Measure, predictions
+from statetrack.theory.predictions import Prediction
+from statetrack.theory.verdict import Verdict
+
+
+def run(model: str, task: str, length: int, seed: int, accuracy: float, **more: Any) -> dict[str, Any]:
+    """A record as training writes it, with an interval of one hundredth to each side."""
+    record = {
+        "model": model,
+        "task": task,
+        "length": length,
+        "seed": seed,
+        "accuracy": accuracy,
+        "n": 10_000,
+        "low": max(0.0, accuracy - 0.01),
+        "high": min(1.0, accuracy + 0.01),
+        "floor": 0.5,
+        "solved": accuracy >= 0.99,
+        "trained": 64,
+    }
+    return {**record, **more}
+
+
+def runs(model: str, task: str, ends: list[float], short: float = 1.0, far: int = 1024) -> list[dict[str, Any]]:
+    """For each seed the length 64 with `short`, and the far length with its own accuracy."""
+    return [
+        record
+        for seed, end in enumerate(ends)
+        for record in (run(model, task, 64, seed, short), run(model, task, far, seed, end))
+    ]
+
+
+def judged(prediction: Prediction | DocumentPrediction, results: list[dict[str, Any]]) -> str:
+    given = verdict(prediction, results)
+    assert isinstance(given, Verdict)
+    assert given.outcome in given.text()
+    assert given.to_dict()["seeds"] == given.seeds
+    return given.outcome
+
+
+EXIST = predict("e88-gain-1l", st.task("txc"))
+NONE_EXIST = predict("mamba2-4l", st.task("txc"))
+FOUND = predict("e88-gain-1l", st.task("txc"), "training")
+NOT_FOUND = predict("mamba2-4l", st.task("txc"), "training")
+FADES = predict("gated-deltanet-neg", st.task("txc"), "training")
+WITNESS = [run("e88-gain-1l", "txc", 100_000, 0, 1.0, witness=True, low=0.999)]
+
+
+def test_failed_training_never_refutes_that_weights_exist() -> None:
+    assert judged(EXIST, runs("e88-gain-1l", "txc", [0.5] * 5, short=0.5)) == "undecided"
+
+
+def test_weights_exist_by_a_witness_or_by_training() -> None:
+    assert judged(EXIST, WITNESS) == "confirmed"
+    assert judged(EXIST, runs("e88-gain-1l", "txc", [0.5, 1.0, 0.5])) == "confirmed"
+
+
+def test_a_witness_must_run_far_and_right() -> None:
+    assert judged(EXIST, [run("e88-gain-1l", "txc", 1000, 0, 1.0, witness=True)]) == "undecided"
+    assert judged(EXIST, [run("e88-gain-1l", "txc", 100_000, 0, 0.7, witness=True)]) == "undecided"
+
+
+def test_a_witness_never_confirms_what_training_finds() -> None:
+    assert judged(FOUND, WITNESS * 5) == "undecided"
+    assert judged(FOUND, [*WITNESS, *runs("e88-gain-1l", "txc", [0.5] * 3)]) == "refuted"
+
+
+def test_training_finds_them() -> None:
+    assert judged(FOUND, runs("e88-gain-1l", "txc", [1.0, 1.0, 1.0])) == "confirmed"
+    assert judged(FOUND, runs("e88-gain-1l", "txc", [1.0, 1.0, 0.5])) == "confirmed"
+    assert judged(FOUND, runs("e88-gain-1l", "txc", [0.6, 0.5, 1.0])) == "refuted"
+    assert judged(FOUND, runs("e88-gain-1l", "txc", [1.0, 0.5, 1.0, 0.5])) == "undecided"
+
+
+def test_three_seeds_are_needed() -> None:
+    assert judged(FOUND, runs("e88-gain-1l", "txc", [1.0, 1.0])) == "undecided"
+    assert judged(NOT_FOUND, runs("mamba2-4l", "txc", [0.5, 0.5])) == "undecided"
+
+
+def test_near_is_not_far() -> None:
+    assert judged(FOUND, runs("e88-gain-1l", "txc", [1.0] * 5, far=256)) == "undecided"
+
+
+def test_wide_intervals_decide_nothing() -> None:
+    wide = [{**record, "low": 0.4, "high": 1.0} for record in runs("e88-gain-1l", "txc", [1.0] * 5)]
+    assert judged(FOUND, wide) == "undecided"
+
+
+def test_a_floor_near_one_is_no_skill() -> None:
+    """FSM at 1024: the majority by position scores .998, so .998 is not a solution."""
+    prediction = predict("linear-rnn", st.task("fsm"), "training")
+    lucky = [{**record, "floor": 0.998} for record in runs("linear-rnn", "fsm", [0.998] * 3)]
+    assert judged(prediction, lucky) == "undecided"
+    better = [{**record, "low": 0.9995, "floor": 0.998} for record in runs("linear-rnn", "fsm", [0.9999] * 3)]
+    assert judged(prediction, better) == "confirmed"
+
+
+def test_no_weights_exist_is_refuted_by_weights_and_never_confirmed() -> None:
+    assert judged(NONE_EXIST, runs("mamba2-4l", "txc", [0.5] * 9)) == "undecided"
+    assert judged(NONE_EXIST, runs("mamba2-4l", "txc", [0.5, 0.5, 1.0])) == "refuted"
+    witness = run("mamba2-4l", "txc", 20_000, 0, 1.0, witness=True)
+    assert judged(NONE_EXIST, [witness]) == "refuted"
+
+
+def test_training_cannot_find_them() -> None:
+    assert judged(NOT_FOUND, runs("mamba2-4l", "txc", [0.5] * 3, short=0.6)) == "confirmed"
+    assert judged(NOT_FOUND, runs("mamba2-4l", "txc", [0.5, 0.5, 1.0])) == "refuted"
+    unclear = [{**record, "high": 0.995} for record in runs("mamba2-4l", "txc", [0.5, 0.5, 0.98])]
+    assert judged(NOT_FOUND, unclear) == "undecided"
+
+
+def test_fading() -> None:
+    assert judged(FADES, runs("gated-deltanet-neg", "txc", [0.5, 0.6, 0.5])) == "confirmed"
+    assert judged(FADES, runs("gated-deltanet-neg", "txc", [1.0, 1.0, 0.5])) == "refuted"
+    assert judged(FADES, runs("gated-deltanet-neg", "txc", [0.5] * 3, short=0.5)) == "undecided"
+
+
+def test_growing_with_depth() -> None:
+    grows = predict("transformer", st.task("s5"), "training")
+    assert grows.outcome == "grows with depth"
+    deep = Prediction(**{**grows.to_dict(), "family": "diagonal", "model": "mamba2-4l", "conditions": ()})
+
+    def depth(layers: int, solved_to: int) -> list[dict[str, Any]]:
+        return [
+            run(f"mamba2-{layers}l", "s5_composition", length, seed, 1.0 if length <= solved_to else 0.1)
+            for length in (16, 64, 256)
+            for seed in range(3)
+        ]
+
+    assert judged(deep, depth(4, 16) + depth(8, 64)) == "confirmed"
+    assert judged(deep, depth(4, 256) + depth(8, 256)) == "refuted"
+    assert judged(deep, depth(4, 64) + depth(8, 16)) == "refuted"
+    assert judged(deep, depth(4, 16) + depth(8, 16)) == "undecided"
+    assert judged(deep, depth(4, 16)) == "undecided"
+    own = [{**record, "model": "mine.py:Model"} for record in depth(8, 64)]
+    assert judged(deep, depth(4, 16) + own) == "undecided"
+
+
+def test_what_was_not_predicted_is_undecided() -> None:
+    unknown = predict("gru", st.task("rtc"))
+    assert judged(unknown, runs("gru", "rtc", [1.0] * 5)) == "undecided"
+
+
+def test_other_models_and_tasks_do_not_count() -> None:
+    assert judged(FOUND, runs("lstm", "txc", [1.0] * 5)) == "undecided"
+    assert judged(FOUND, runs("e88-gain-1l", "fsm", [1.0] * 5)) == "undecided"
+
+
+def by_document(kind: str, value: float, **more: Any) -> DocumentPrediction:
+    test = Measure(kind, "e88-1l", "rtc", (64, 1024), value, **more)
+    return DocumentPrediction("key", "document", "section", "says", test)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "ends", "outcome"),
+    [
+        (by_document("about", 0.99, tolerance=0.02), [0.99, 0.985, 1.0], "confirmed"),
+        (by_document("about", 0.99, tolerance=0.02), [0.7, 0.6, 0.99], "refuted"),
+        (by_document("about", 0.99, tolerance=0.02), [0.965, 0.965, 0.965], "undecided"),
+        (by_document("at least", 0.95), [0.99, 0.97, 0.98], "confirmed"),
+        (by_document("at least", 0.95), [0.9, 0.9, 0.99], "refuted"),
+        (by_document("at least", 0.4), [0.99, 0.97, 0.98], "undecided"),  # the floor, .5, gives it
+        (by_document("at most", 0.6), [0.5, 0.55, 0.58], "refuted"),  # refuted at 64, where it is 1
+        (by_document("degrades", 0.0), [0.6, 0.7, 0.8], "confirmed"),
+        (by_document("degrades", 0.0), [1.0, 1.0, 1.0], "refuted"),
+        (by_document("flat", 0.02), [1.0, 1.0, 0.99], "confirmed"),
+        (by_document("flat", 0.02), [0.6, 0.7, 1.0], "refuted"),
+    ],
+)
+def test_what_documents_predict(prediction: DocumentPrediction, ends: list[float], outcome: str) -> None:
+    assert judged(prediction, runs("e88-1l", "rtc", ends)) == outcome
+
+
+def test_gaps_and_likeness() -> None:
+    gap = DocumentPrediction("k", "d", "s", "says", Measure("gap", "e88-1l", "txc", (1024,), 0.4, other="mamba2-32l"))
+    ahead = runs("e88-1l", "txc", [1.0] * 3) + runs("mamba2-32l", "txc", [0.5] * 3)
+    equal = runs("e88-1l", "txc", [0.52] * 3) + runs("mamba2-32l", "txc", [0.5] * 3)
+    assert judged(gap, ahead) == "confirmed"
+    assert judged(gap, equal) == "refuted"
+    assert judged(gap, runs("e88-1l", "txc", [1.0] * 3)) == "undecided"
+    alike = DocumentPrediction(
+        "k", "d", "s", "says", Measure("alike", "e88-1l", "txc", (1024,), 0.05, other="mamba2-32l")
+    )
+    assert judged(alike, equal) == "confirmed"
+    assert judged(alike, ahead) == "refuted"
+
+
+def test_a_false_prediction_needs_no_results_but_yields_to_them() -> None:
+    e88 = next(known for known in predictions() if known.key == "4.2-txc-64-e88-1l")
+    assert judged(e88, []) == "refuted"
+    assert "increasing" in verdict(e88, []).why
+    assert judged(e88, [run("E88-1L", "txc", 64, seed, 0.5) for seed in range(3)]) == "refuted"
+    assert judged(e88, [run("e88-1l", "txc", 64, seed, 0.99) for seed in range(3)]) == "confirmed"
+    open_one = next(known for known in predictions() if known.key == "p-cot")
+    assert judged(open_one, []) == "undecided"
+
+
+def test_bad_records() -> None:
+    with pytest.raises(BadInput, match="no 'accuracy'"):
+        verdict(FOUND, [{"model": "mlp", "task": "txc", "length": 3, "seed": 0}])
+    with pytest.raises(BadInput, match="interval"):
+        verdict(FOUND, [run("mlp", "txc", 3, 0, 0.5, low=0.7, high=0.6)])
