@@ -228,7 +228,12 @@ def training_step(name: str, batch: int, steps: int, **options: int) -> Callable
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+
+    def replay() -> tuple[object, ...]:
+        graph.replay()
+        return net, optimizer, ids  # the graph works on their memory
+
+    return replay
 
 
 def step_rows() -> Iterator[Row]:

@@ -39,12 +39,12 @@ class M2RNNMixer(Mixer):
     def scan(self, q: Tensor, k: Tensor, v: Tensor, f: Tensor, H: Tensor) -> tuple[Tensor, Tensor]:
         """H_t^T q_t at every t, and the last H."""
         W = per_row(self.W, 3, len(q))
-        keep = f[..., None, None]
         reads = []
-        for t in range(q.shape[1]):
-            Z = torch.tanh(H @ W + k[:, t, :, :, None] * v[:, t, :, None, :])
-            H = keep[:, t] * H + (1 - keep[:, t]) * Z
-            reads.append((q[:, t, :, None, :] @ H).squeeze(-2))
+        # Unbound once: the gradient of a slice a step would be as long as the sequence, and the cost quadratic in it.
+        for q_t, k_t, v_t, keep in zip(q.unbind(1), k.unbind(1), v.unbind(1), f[..., None, None].unbind(1)):
+            Z = torch.tanh(H @ W + k_t.unsqueeze(-1) * v_t.unsqueeze(-2))
+            H = keep * H + (1 - keep) * Z
+            reads.append((q_t.unsqueeze(-2) @ H).squeeze(-2))
         return torch.stack(reads, dim=1), H
 
 

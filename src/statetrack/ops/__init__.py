@@ -1,0 +1,23 @@
+"""The recurrences the models are built on, one folder each.
+
+    e88/      S_t = f(decay_t S_{t-1} + k_t (v_t - beta_t S_{t-1}^T k_t)^T),  out_t = S_t^T q_t
+    ssd/      h_t = decay_t h_{t-1} + dt_t x_t B_t^T,                         y_t = h_t C_t + D x_t
+    linear/   h_t = A h_{t-1} + b_t
+
+In each folder `reference.py` is the equations as a loop that autograd differentiates, the other files are faster and
+must equal it, and `__init__.py` chooses. Every scan returns its outputs and its last state, so a long sequence can be
+run in pieces. States are float32 (float64 for float64 inputs) whatever the inputs are, also under autocast.
+
+>>> import torch
+>>> from statetrack import ops
+>>> ones = torch.ones(1, 3, 2)                       # batch 1, three steps, two numbers a step
+>>> h, last = ops.linear_scan(torch.ones(2), ones)   # h_t = h_{t-1} + 1
+>>> h[0, :, 0].tolist(), last.tolist()
+([1.0, 2.0, 3.0], [[3.0, 3.0]])
+"""
+
+from statetrack.ops.e88 import e88_scan
+from statetrack.ops.linear import linear_scan
+from statetrack.ops.ssd import ssd_scan
+
+__all__ = ["e88_scan", "linear_scan", "ssd_scan"]

@@ -1,0 +1,123 @@
+"""The E88 recurrence: a matrix state a head, a delta-rule write, an elementwise tanh."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from statetrack.errors import BadInput, need, unknown
+from statetrack.ops import nvrtc
+from statetrack.ops.choose import expect, forced, full_precision, state_dtype
+from statetrack.ops.e88.reference import e88_reference
+
+KERNELS = ("reference", "cpu", "triton", "cuda")
+TANHS = ("accurate", "approx")
+NONLINEARITIES = ("tanh", "identity")
+
+
+def e88_scan(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    decay: Tensor,
+    beta: Tensor,
+    *,
+    nonlinearity: str = "tanh",
+    state: Tensor | None = None,
+    kernel: str | None = None,
+    tanh: str = "accurate",
+) -> tuple[Tensor, Tensor]:
+    """Run the recurrence over a sequence and return (out, state): out (B,T,H,V) and the last state (B,H,N,V).
+
+        S_t = f(decay_t * S_{t-1} + k_t (v_t - beta_t * S_{t-1}^T k_t)^T),   out_t = S_t^T q_t
+
+    q, k (B,T,H,N), v (B,T,H,V), decay and beta (B,T,H); f is tanh or the identity; S_0 is `state`, or zero. With R
+    writes ("reflections") a step, k (B,T,R,H,N), v (B,T,R,H,V), beta (B,T,R,H):
+
+        Z = decay S + k_1 (v_1 - beta_1 S^T k_1)^T,   Z += k_j (v_j - beta_j Z^T k_j)^T for j = 2..R,   S = f(Z)
+
+    Heads and rows never touch, so replicas of a model can be folded into B or into H.
+
+    `kernel` forces "reference" (the equations), "cpu" (numba), "triton" or "cuda" (CUDA C++, one write a step, heads up
+    to 32 x 32); so does the environment variable STATETRACK_KERNEL. `tanh` = "approx" lets the CUDA kernel take the
+    one-instruction tanh, good to about 2^-11.
+
+    One head with one number, a sign that flips at every 1 (decay 1 - beta = -1): parity without a nonlinearity.
+
+    >>> import torch
+    >>> bits = torch.tensor([1.0, 0.0, 1.0, 1.0]).reshape(1, 4, 1)
+    >>> one, zero = torch.ones(1, 4, 1, 1), torch.zeros(1, 4, 1, 1)
+    >>> start = torch.ones(1, 1, 1, 1)
+    >>> out, _ = e88_scan(one, one, zero, torch.ones(1, 4, 1), 2 * bits, nonlinearity="identity", state=start)
+    >>> out.flatten().tolist()
+    [-1.0, -1.0, 1.0, -1.0]
+    """
+    if nonlinearity not in NONLINEARITIES:
+        raise unknown("nonlinearity", nonlinearity, NONLINEARITIES)
+    if tanh not in TANHS:
+        raise unknown("tanh", tanh, TANHS)
+    if k.dim() == 4:
+        k, v, beta = k.unsqueeze(2), v.unsqueeze(2), beta.unsqueeze(2)
+    check_shapes(q, k, v, decay, beta, state)
+    dtype = state_dtype(q, k, v, decay, beta, state)
+    batch, _, heads, n = q.shape
+    start = q.new_zeros(batch, heads, n, v.shape[-1], dtype=dtype) if state is None else state.to(dtype)
+    name = forced(kernel, KERNELS) or fastest(q, k, v, dtype)
+    # On a GPU bfloat16 sequences stay as they are, for half the traffic; everything else is in the state's precision.
+    on_gpu = name in ("triton", "cuda")
+    sequence = torch.bfloat16 if on_gpu and {q.dtype, k.dtype, v.dtype} == {torch.bfloat16} else dtype
+    inputs = (q.to(sequence), k.to(sequence), v.to(sequence), decay.to(dtype), beta.to(dtype), start)
+    out, last = full_precision(q.device, lambda: run(name, inputs, nonlinearity, tanh == "approx"))
+    return out.to(q.dtype), last
+
+
+def fastest(q: Tensor, k: Tensor, v: Tensor, dtype: torch.dtype) -> str:
+    """The fastest kernel for these tensors on their device."""
+    if q.device.type == "cpu" and find_spec("numba"):
+        return "cpu"
+    if q.device.type != "cuda" or dtype != torch.float32:
+        return "reference"
+    writes, largest = k.shape[2], max(k.shape[-1], v.shape[-1])
+    if writes == 1 and largest <= 32 and nvrtc.available():
+        return "cuda"
+    return "triton" if largest <= 64 and find_spec("triton") else "reference"
+
+
+def run(name: str, inputs: tuple[Tensor, ...], nonlinearity: str, approx: bool) -> tuple[Tensor, Tensor]:
+    """Call the kernel of that name; each is imported when it is first used."""
+    q, k, v, decay, beta, state = inputs
+    if name == "cpu":
+        need("numba", "train", "the fast recurrence on a CPU")
+        from statetrack.ops.e88.cpu import e88_cpu
+
+        return e88_cpu(q, k, v, decay, beta, state, nonlinearity)
+    if name == "triton":
+        need("triton", "train", "the recurrence in Triton")
+        from statetrack.ops.e88.triton import e88_triton
+
+        return e88_triton(q, k, v, decay, beta, state, nonlinearity)
+    if name == "cuda":
+        from statetrack.ops.e88.cuda import e88_cuda
+
+        return e88_cuda(q, k, v, decay, beta, state, nonlinearity, approx)
+    return e88_reference(q, k, v, decay, beta, state, nonlinearity)
+
+
+def check_shapes(q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor | None) -> None:
+    """Name the argument whose shape does not fit the others."""
+    if q.dim() != 4 or q.shape[1] == 0:
+        raise BadInput(f"q has shape {tuple(q.shape)}; expected (B, T, H, N) with at least one step")
+    if k.dim() != 5 or v.dim() != 5:
+        raise BadInput(
+            f"k has {k.dim()} and v has {v.dim()} dimensions; expected (B, T, H, N) or (B, T, R, H, N) for both"
+        )
+    batch, steps, heads, n = q.shape
+    writes, width = k.shape[2], v.shape[-1]
+    expect("k", k, (batch, steps, writes, heads, n), "(B, T, R, H, N)")
+    expect("v", v, (batch, steps, writes, heads, width), "(B, T, R, H, V)")
+    expect("decay", decay, (batch, steps, heads), "(B, T, H)")
+    expect("beta", beta, (batch, steps, writes, heads), "(B, T, R, H)")
+    if state is not None:
+        expect("state", state, (batch, heads, n, width), "(B, H, N, V)")

@@ -1,0 +1,106 @@
+"""E88 with one write a step on an NVIDIA GPU: the host side of kernel.cu, which says how it works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from statetrack.ops.e88.padding import in_sizes
+from statetrack.ops.nvrtc import bind, compiled
+
+SOURCE = Path(__file__).with_name("kernel.cu")
+FORMS = {"tanh": 0, "identity": 1, "ssd": 2}
+SIZES = (8, 16, 32)
+KEEP, SUB, RESIDENT, FORWARD_RESIDENT, FORWARD_UNROLL = (
+    32,
+    4,
+    8,
+    16,
+    1,
+)  # by measurement on one H200; see docs/performance.md
+
+
+def kernel(name: str, n: int, width: int, half: bool, form: str, approx: bool) -> Any:
+    """One of the two kernels of kernel.cu for these sizes."""
+    macros = {
+        "N": n, "V": width, "HALF": int(half), "FORM": FORMS[form], "APPROX": int(approx),
+        "KEEP": KEEP, "SUB": SUB, "RESIDENT": RESIDENT,
+        "FORWARD_RESIDENT": FORWARD_RESIDENT, "FORWARD_UNROLL": FORWARD_UNROLL,
+    }  # fmt: skip
+    return compiled(SOURCE, name, tuple(macros.items()))
+
+
+class E88OnCUDA(torch.autograd.Function):
+    """q, k (B,T,QH,N), v (B,T,H,V), decay and beta (B,T,H), state (B,H,N,V), for N and V in SIZES.
+
+    Each of the QH heads of q and k serves H / QH heads of v. In the form "ssd" the step is S = decay S + beta k v^T.
+    """
+
+    @staticmethod
+    def forward(
+        q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, form: str, approx: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        batch, steps, heads, width = v.shape
+        n = k.shape[-1]
+        rows = batch * heads
+        q, k, v, decay, beta, state = (tensor.contiguous() for tensor in (q, k, v, decay, beta, state))
+        out, last = torch.empty_like(v), torch.empty_like(state)
+        kept = state.new_empty(batch, heads, -(-steps // KEEP), n, width)
+        bind(v.device)
+        run = kernel("e88_forward", n, width, v.dtype == torch.bfloat16, form, approx)
+        arguments = [q, k, v, decay, beta, state, out, kept, last, steps, heads, k.shape[2], rows]
+        with torch.cuda.device(v.device):
+            run(grid=(blocks_of(rows, width), 1, 1), block=(32, 1, 1), args=arguments)
+        return out, last, kept
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.save_for_backward(*inputs[:5], output[2])
+        ctx.mark_non_differentiable(output[2])
+        ctx.form, ctx.approx = inputs[6:]
+        ctx.set_materialize_grads(False)  # or the kept states would get a gradient of zeros as large as they are
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dout: Tensor | None, dlast: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+        *inputs, kept = ctx.saved_tensors
+        q, k, v, decay, beta = (tensor.contiguous() for tensor in inputs)
+        batch, steps, heads, width = v.shape
+        n, shared = k.shape[-1], k.shape[2]
+        rows = batch * heads
+        blocks = blocks_of(rows, width)
+        dq, dk = (v.new_empty(batch, steps, heads, n) for _ in range(2))
+        dv, ddecay, dbeta = (torch.empty_like(tensor) for tensor in (v, decay, beta))
+        dout = torch.zeros_like(v) if dout is None else dout.contiguous()
+        dlast = kept.new_zeros(batch, heads, n, width) if dlast is None else dlast.contiguous()
+        dstate = torch.empty_like(dlast)
+        scratch = kept.new_empty(blocks, KEEP // SUB, n, 32)
+        bind(v.device)
+        run = kernel("e88_backward", n, width, v.dtype == torch.bfloat16, ctx.form, ctx.approx)
+        arguments = [
+            q, k, v, decay, beta, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dstate,
+            steps, heads, shared, rows,
+        ]  # fmt: skip
+        with torch.cuda.device(v.device):
+            run(grid=(blocks, 1, 1), block=(32, 1, 1), args=arguments)
+        if shared != heads:
+            dq, dk = (side.unflatten(2, (shared, -1)).sum(3) for side in (dq, dk))
+        return dq, dk, dv, ddecay, dbeta, dstate, None, None
+
+
+def blocks_of(rows: int, width: int) -> int:
+    """A warp a block, 32 columns a warp."""
+    return -(-rows * width // 32)
+
+
+def e88_cuda(
+    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str, approx: bool = False
+) -> tuple[Tensor, Tensor]:
+    """e88_reference for one write a step; q, k, v may be bfloat16, the rest is float32."""
+    # Contiguous before the call, so that the backward pass finds them so and does not copy again.
+    q, k, v = q.contiguous(), k.squeeze(2).contiguous(), v.squeeze(2).contiguous()
+    return in_sizes(SIZES, E88OnCUDA.apply, q, k, v, decay, beta.squeeze(2), state, nonlinearity, approx)

@@ -1,0 +1,24 @@
+"""Kernels know a few sizes; other heads are filled up with zeros, which stay zero through every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.nn.functional import pad
+
+
+def in_sizes(
+    sizes: Sequence[int], scan: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor,
+    state: Tensor, *options: Any,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Call a scan with N and V filled up to the next of its sizes, and cut its results back."""
+    n, width = state.shape[-2:]
+    fit_n, fit_width = (next(fit for fit in sizes if fit >= size) for size in (n, width))
+    if (fit_n, fit_width) == (n, width):
+        return scan(q, k, v, decay, beta, state, *options)[:2]  # no slice: it would cost a copy in the backward pass
+    more_n, more_width = fit_n - n, fit_width - width
+    q, k, v = pad(q, (0, more_n)), pad(k, (0, more_n)), pad(v, (0, more_width))
+    out, last = scan(q, k, v, decay, beta, pad(state, (0, more_width, 0, more_n)), *options)[:2]
+    return out[..., :width], last[..., :n, :width]

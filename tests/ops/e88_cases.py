@@ -1,0 +1,69 @@
+"""Random E88 inputs and the comparison with the float64 reference, for every kernel's tests."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from statetrack.ops import e88_scan
+
+NAMES = ("q", "k", "v", "decay", "beta", "state")
+
+
+def random_inputs(
+    batch: int,
+    steps: int,
+    heads: int,
+    n: int,
+    width: int,
+    writes: int | None = None,
+    *,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float64,
+    decay: tuple[float, float] = (0.3, 1.0),
+    beta: tuple[float, float] = (0.0, 1.0),
+    device: str = "cpu",
+) -> list[Tensor]:
+    """q, k of unit length, v normal, decay and beta uniform on their ranges, a state inside (-1, 1)."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    def uniform(low: float, high: float, *shape: int) -> Tensor:
+        return low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
+
+    many = (batch, steps) if writes is None else (batch, steps, writes)
+    tensors = [
+        torch.nn.functional.normalize(normal(batch, steps, heads, n), dim=-1),
+        torch.nn.functional.normalize(normal(*many, heads, n), dim=-1),
+        normal(*many, heads, width),
+        uniform(*decay, batch, steps, heads),
+        uniform(*beta, *many, heads),
+        uniform(-0.9, 0.9, batch, heads, n, width),
+    ]
+    return [tensor.to(device, dtype).requires_grad_() for tensor in tensors]
+
+
+def run(inputs: list[Tensor], kernel: str | None, nonlinearity: str = "tanh", **options: str) -> dict[str, Tensor]:
+    """Outputs, last state and every gradient of a fixed random loss, by name."""
+    leaves = [tensor.detach().requires_grad_() for tensor in inputs]
+    *sequence, state = leaves
+    out, last = e88_scan(*sequence, state=state, nonlinearity=nonlinearity, kernel=kernel, **options)
+    generator = torch.Generator().manual_seed(99)
+    weigh_out, weigh_last = (
+        torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor) for tensor in (out, last)
+    )
+    gradients = torch.autograd.grad([out, last], leaves, [weigh_out, weigh_last])
+    found = {"out": out, "last": last, **{f"d{name}": gradient for name, gradient in zip(NAMES, gradients)}}
+    return {name: tensor.detach().double().cpu() for name, tensor in found.items()}
+
+
+def largest_error(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> tuple[float, str]:
+    """The largest |found - wanted| / |wanted| over outputs and gradients, and where it is; NaN counts as infinite."""
+    errors = {}
+    for name, tensor in wanted.items():
+        error = (found[name] - tensor).norm() / tensor.norm().clamp_min(1e-30)
+        errors[name] = error.nan_to_num(torch.inf).item()
+    worst = max(errors, key=lambda name: errors[name])
+    return errors[worst], worst
