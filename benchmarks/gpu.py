@@ -32,6 +32,7 @@ GIB = 2**30
 CEILINGS = """
 extern "C" __global__ void special(float* x, int n) {
   float a = x[threadIdx.x], b = a + 1, c = a + 2, d = a + 3;
+#pragma unroll 16
   for (int i = 0; i < n; i++) {
     asm volatile("ex2.approx.ftz.f32 %0, %0; ex2.approx.ftz.f32 %1, %1;" : "+f"(a), "+f"(b));
     asm volatile("ex2.approx.ftz.f32 %0, %0; ex2.approx.ftz.f32 %1, %1;" : "+f"(c), "+f"(d));
@@ -41,6 +42,7 @@ extern "C" __global__ void special(float* x, int n) {
 extern "C" __global__ void multiply_add(float* x, int n) {
   float a[8];
   for (int j = 0; j < 8; j++) a[j] = x[threadIdx.x] + j;
+#pragma unroll 16
   for (int i = 0; i < n; i++)
     for (int j = 0; j < 8; j++) asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(a[j]) : "f"(0.5f), "f"(1.0f));
   float sum = 0;
@@ -71,17 +73,19 @@ class Row:
 
 
 def milliseconds(work: Callable[[], object], tries: int = 10) -> float:
-    """The median over several runs, by the device's clock, after two to warm up."""
-    times = []
-    for attempt in range(tries + 2):
+    """The median over several runs, by the device's clock, after two to warm up.
+
+    Runs are queued one behind the other, so that the time Python takes to launch one passes while the last one works.
+    """
+    pairs = []
+    for _ in range(tries + 2):
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         work()
         stop.record()
-        torch.cuda.synchronize()
-        if attempt >= 2:
-            times.append(start.elapsed_time(stop))
-    return median(times)
+        pairs.append((start, stop))
+    torch.cuda.synchronize()
+    return median(start.elapsed_time(stop) for start, stop in pairs[2:])
 
 
 def measured(what: str, tokens: int, work: Callable[[], object], floor: float | None = None, tries: int = 10) -> Row:
@@ -103,7 +107,7 @@ def ceilings() -> Ceilings:
     blocks, rounds = 132 * 16, 4096
 
     def launch(name: str) -> float:
-        kernel = compiled(source, name, ())
+        kernel = compiled((source,), name, ())
         return milliseconds(lambda: kernel(grid=(blocks, 1, 1), block=(256, 1, 1), args=[lanes, rounds]))
 
     operations = blocks * 256 * rounds * 1e3

@@ -13,10 +13,11 @@ _bound = threading.local()
 
 
 @cache
-def compiled(source: Path, name: str, macros: tuple[tuple[str, int], ...]) -> Any:
-    """The kernel `name` of a file, compiled with these macros: a callable of (grid, block, args)."""
+def compiled(files: tuple[Path, ...], name: str, macros: tuple[tuple[str, int], ...]) -> Any:
+    """The kernel `name` of some files, one behind the other, with these macros: a callable of (grid, block, args)."""
     options = [f"-D{macro}={value}" for macro, value in macros]
-    return torch.cuda._compile_kernel(source.read_text(), name, nvcc_options=options)
+    source = "\n".join(file.read_text() for file in files)
+    return torch.cuda._compile_kernel(source, name, nvcc_options=options)
 
 
 def bind(device: torch.device) -> None:

@@ -31,6 +31,8 @@ from statetrack.ops.parallel import in_threads
 KEEP = 16
 LANES = 64  # by measurement, over heads of 8 and of 32: fewer leave loops too short, more leave the cache
 
+SWAPPED = (False, False, True, False, True)  # of q, k, v, decay, beta: see pack
+
 # Sums may be reordered (they vectorise), NaN and infinity keep their meaning, and a division needs no check for zero.
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 compiled = njit(cache=True, **OPTIONS)  # called from Python
@@ -64,19 +66,23 @@ def _tanh(x: Any) -> Any:
 
 
 @inner
-def pack(first: int, count: int, start: int, stop: int, source: Any, lanes: Any) -> None:
-    """lanes[t, j, n, lane] = source[b, start + t, j, h, n] for the `count` pairs (b, h) from `first` on."""
+def pack(first: int, count: int, start: int, stop: int, source: Any, lanes: Any, swap: bool) -> None:
+    """lanes[t, j, n, lane] = source[b, start + t, j, h, n] for the `count` pairs (b, h) from `first` on.
+
+    With `swap` it is lanes[t, n, j, lane], so that all writes to a column lie together.
+    """
     heads = source.shape[3]
     for lane in range(count):
         b, h = (first + lane) // heads, (first + lane) % heads
         for t in range(start, stop):
             for j in range(source.shape[2]):
                 for n in range(source.shape[4]):
-                    lanes[t - start, j, n, lane] = source[b, t, j, h, n]
+                    x, y = (n, j) if swap else (j, n)
+                    lanes[t - start, x, y, lane] = source[b, t, j, h, n]
 
 
 @inner
-def unpack(first: int, count: int, start: int, stop: int, lanes: Any, target: Any) -> None:
+def unpack(first: int, count: int, start: int, stop: int, lanes: Any, target: Any, swap: bool) -> None:
     """The reverse of pack."""
     heads = target.shape[3]
     for lane in range(count):
@@ -84,31 +90,8 @@ def unpack(first: int, count: int, start: int, stop: int, lanes: Any, target: An
         for t in range(start, stop):
             for j in range(target.shape[2]):
                 for n in range(target.shape[4]):
-                    target[b, t, j, h, n] = lanes[t - start, j, n, lane]
-
-
-@inner
-def writes_last(lanes: Any) -> Any:
-    """Seen as (t, j, n, lane) for pack; stored as (t, n, j, lane), so that all writes to a column lie together."""
-    return lanes.transpose(0, 2, 1, 3)
-
-
-@inner
-def stretch(R: int, N: int, V: int, L: int, dtype: Any) -> Any:
-    """Room for KEEP steps of q, k, v, decay, beta and out in lanes."""
-    q, k = np.zeros((KEEP, 1, N, L), dtype), np.zeros((KEEP, R, N, L), dtype)
-    v, out = np.zeros((KEEP, V, R, L), dtype), np.zeros((KEEP, V, 1, L), dtype)
-    return q, k, v, np.zeros((KEEP, 1, 1, L), dtype), np.zeros((KEEP, 1, R, L), dtype), out
-
-
-@inner
-def pack_inputs(first: int, count: int, start: int, stop: int, inputs: Any, room: Any) -> None:
-    """q, k, v, decay and beta from start to stop into the room that stretch made."""
-    q, k, v, decay, beta = inputs
-    for source, lanes in ((q, room[0]), (k, room[1]), (decay, room[3])):
-        pack(first, count, start, stop, source, lanes)
-    for source, lanes in ((v, room[2]), (beta, room[4])):
-        pack(first, count, start, stop, source, writes_last(lanes))
+                    x, y = (n, j) if swap else (j, n)
+                    target[b, t, j, h, n] = lanes[t - start, x, y, lane]
 
 
 @inner
@@ -151,18 +134,20 @@ def step(s: Any, z: Any, t: int, c: int, room: Any, ones: Any, saturates: bool, 
 
 
 @compiled
-def forward_blocks(first: int, last: int, inputs: Any, saturates: bool, kept: Any, out: Any) -> None:
+def forward_blocks(
+    first: int, last: int, inputs: Any, saturates: bool, kept: Any, out: Any,
+    room: Any, states: Any, between: Any, lines: Any,
+) -> None:  # fmt: skip
     """Blocks first..last of lanes; kept (block, chunk + 1, V, N, L) has the first state and gets the others."""
-    q, k, v, _, _ = inputs
-    steps, R, N, V, L = q.shape[1], k.shape[2], k.shape[4], v.shape[4], kept.shape[4]
-    room = stretch(R, N, V, L, q.dtype)
-    states, between = np.empty((2, N, L), q.dtype), np.empty((R, N, L), q.dtype)
-    e, ones = np.empty(L, q.dtype), np.ones(L, q.dtype)
+    q = inputs[0]
+    steps, V, L = q.shape[1], kept.shape[2], kept.shape[4]
+    ones, e = lines[0], lines[1]
     for block in range(first, last):
         row, count = block * L, min(L, q.shape[0] * q.shape[3] - block * L)
         for chunk in range(kept.shape[1] - 1):
             start, stop = chunk * KEEP, min((chunk + 1) * KEEP, steps)
-            pack_inputs(row, count, start, stop, inputs, room)
+            for i in range(5):
+                pack(row, count, start, stop, inputs[i], room[i], SWAPPED[i])
             for c in range(V):
                 s, z = states[0], states[1]
                 s[:] = kept[block, chunk, c]
@@ -171,7 +156,7 @@ def forward_blocks(first: int, last: int, inputs: Any, saturates: bool, kept: An
                     s, z = z, s
                     dot(room[0][t, 0], s, room[5][t, c, 0])
                 kept[block, chunk + 1, c] = s
-            unpack(row, count, start, stop, writes_last(room[5]), out)
+            unpack(row, count, start, stop, room[5], out, True)
 
 
 @inner
@@ -226,23 +211,21 @@ def backward_step(s: Any, t: int, c: int, room: Any, grads: Any, g: Any, ones: A
 
 @compiled
 def backward_blocks(
-    first: int, last: int, inputs: Any, saturates: bool, kept: Any, dout: Any, gradients: Any, G: Any
-) -> None:
+    first: int, last: int, inputs: Any, saturates: bool, kept: Any, dout: Any, gradients: Any, G: Any,
+    room: Any, grads: Any, states: Any, between: Any, lines: Any,
+) -> None:  # fmt: skip
     """Blocks first..last: fills the gradients, and carries G (block, V, N, L) from the last state to the first."""
-    q, k, v, _, _ = inputs
-    dq, dk, dv, ddecay, dbeta = gradients
-    steps, R, N, V, L = q.shape[1], k.shape[2], k.shape[4], v.shape[4], kept.shape[4]
-    room, grads = stretch(R, N, V, L, q.dtype), stretch(R, N, V, L, q.dtype)
-    states, between = np.empty((KEEP + 1, N, L), q.dtype), np.empty((R, N, L), q.dtype)
-    ones, scratch = np.ones(L, q.dtype), np.zeros((4, L), q.dtype)
+    q = inputs[0]
+    steps, V, L = q.shape[1], kept.shape[2], kept.shape[4]
+    ones, scratch = lines[0], lines[1:]
     for block in range(first, last):
         row, count = block * L, min(L, q.shape[0] * q.shape[3] - block * L)
         for chunk in range(kept.shape[1] - 2, -1, -1):
             start, stop = chunk * KEEP, min((chunk + 1) * KEEP, steps)
-            pack_inputs(row, count, start, stop, inputs, room)
-            pack(row, count, start, stop, dout, writes_last(room[5]))
-            for lanes in grads:
-                lanes[:] = 0
+            for i in range(5):
+                pack(row, count, start, stop, inputs[i], room[i], SWAPPED[i])
+                grads[i][:] = 0
+            pack(row, count, start, stop, dout, room[5], True)
             for c in range(V):
                 states[0] = kept[block, chunk, c]
                 for t in range(stop - start):
@@ -250,10 +233,46 @@ def backward_blocks(
                 for t in range(stop - start - 1, -1, -1):
                     through_read(states[t + 1], room[0][t, 0], room[5][t, c, 0], G[block, c], grads[0][t, 0], saturates)
                     backward_step(states[t], t, c, room, grads, G[block, c], ones, between, scratch)
-            for lanes, target in ((grads[0], dq), (grads[1], dk), (grads[3], ddecay)):
-                unpack(row, count, start, stop, lanes, target)
-            for lanes, target in ((grads[2], dv), (grads[4], dbeta)):
-                unpack(row, count, start, stop, writes_last(lanes), target)
+            for i in range(5):
+                unpack(row, count, start, stop, grads[i], gradients[i], SWAPPED[i])
+
+
+def stretch(inputs: tuple[np.ndarray, ...], lanes: int) -> tuple[np.ndarray, ...]:
+    """Room for KEEP steps of q, k, v, decay, beta and out in lanes."""
+    _, k, v, _, _ = inputs
+    R, N, V = k.shape[2], k.shape[4], v.shape[4]
+    shapes = ((1, N), (R, N), (V, R), (1, 1), (1, R), (V, 1))
+    return tuple(np.zeros((KEEP, *shape, lanes), k.dtype) for shape in shapes)
+
+
+def workspace(inputs: tuple[np.ndarray, ...], lanes: int, states: int) -> tuple[np.ndarray, ...]:
+    """Columns of `states` steps, what the writes of a step read, and lines of scratch, the first of them ones."""
+    k = inputs[1]
+    R, N = k.shape[2], k.shape[4]
+    lines = np.zeros((5, lanes), k.dtype)
+    lines[0] = 1
+    return np.zeros((states, N, lanes), k.dtype), np.zeros((R, N, lanes), k.dtype), lines
+
+
+# Memory is taken here and not in the compiled loops: allocations are slow to compile.
+def forward_part(
+    first: int, last: int, inputs: tuple[np.ndarray, ...], saturates: bool, kept: np.ndarray, out: np.ndarray
+) -> None:
+    lanes = kept.shape[-1]
+    forward_blocks(
+        first, last, inputs, saturates, kept, out, stretch(inputs, lanes), *workspace(inputs, lanes, states=2)
+    )
+
+
+def backward_part(
+    first: int, last: int, inputs: tuple[np.ndarray, ...], saturates: bool, kept: np.ndarray, dout: np.ndarray,
+    gradients: tuple[np.ndarray, ...], dstate: np.ndarray,
+) -> None:  # fmt: skip
+    lanes = kept.shape[-1]
+    backward_blocks(
+        first, last, inputs, saturates, kept, dout, gradients, dstate,
+        stretch(inputs, lanes), stretch(inputs, lanes), *workspace(inputs, lanes, states=KEEP + 1),
+    )  # fmt: skip
 
 
 def to_lanes(state: Tensor, lanes: int) -> Tensor:
@@ -295,7 +314,7 @@ class E88OnCPU(torch.autograd.Function):
         kept[:, 0] = start
         out = q.new_empty(batch, steps, 1, heads, v.shape[-1])
         inputs = arrays(five_axes(q, k, v, decay, beta))
-        in_threads(forward_blocks, blocks, inputs, nonlinearity == "tanh", kept.numpy(), out.numpy())
+        in_threads(forward_part, blocks, inputs, nonlinearity == "tanh", kept.numpy(), out.numpy())
         return out.squeeze(2), from_lanes(kept[:, -1], batch, heads), kept
 
     @staticmethod
@@ -329,7 +348,7 @@ class E88OnCPU(torch.autograd.Function):
         dstate = to_lanes(dlast, kept.shape[-1]).contiguous()
         dout = dout.unsqueeze(2).contiguous()
         in_threads(
-            backward_blocks, len(kept), arrays(shaped), ctx.saturates,
+            backward_part, len(kept), arrays(shaped), ctx.saturates,
             kept.numpy(), dout.numpy(), arrays(gradients), dstate.numpy(),
         )  # fmt: skip
         as_given = [gradient.reshape(tensor.shape) for gradient, tensor in zip(gradients, inputs)]

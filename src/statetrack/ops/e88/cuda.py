@@ -1,4 +1,4 @@
-"""E88 with one write a step on an NVIDIA GPU: the host side of kernel.cu, which says how it works."""
+"""E88 with one write a step on an NVIDIA GPU: the host side of step.cuh, which says how it works."""
 
 from __future__ import annotations
 
@@ -12,26 +12,21 @@ from torch.autograd.function import once_differentiable
 from statetrack.ops.e88.padding import in_sizes
 from statetrack.ops.nvrtc import bind, compiled
 
-SOURCE = Path(__file__).with_name("kernel.cu")
+FOLDER = Path(__file__).parent
 FORMS = {"tanh": 0, "identity": 1, "ssd": 2}
 SIZES = (8, 16, 32)
-KEEP, SUB, RESIDENT, FORWARD_RESIDENT, FORWARD_UNROLL = (
-    32,
-    4,
-    8,
-    16,
-    1,
-)  # by measurement on one H200; see docs/performance.md
+KEEP = 32
+SUB, RESIDENT, FORWARD_RESIDENT = 4, 8, 16  # the fastest of those tried on one H200
 
 
 def kernel(name: str, n: int, width: int, half: bool, form: str, approx: bool) -> Any:
-    """One of the two kernels of kernel.cu for these sizes."""
+    """The kernel e88_forward or e88_backward for these sizes."""
     macros = {
         "N": n, "V": width, "HALF": int(half), "FORM": FORMS[form], "APPROX": int(approx),
-        "KEEP": KEEP, "SUB": SUB, "RESIDENT": RESIDENT,
-        "FORWARD_RESIDENT": FORWARD_RESIDENT, "FORWARD_UNROLL": FORWARD_UNROLL,
+        "KEEP": KEEP, "SUB": SUB, "RESIDENT": RESIDENT, "FORWARD_RESIDENT": FORWARD_RESIDENT,
     }  # fmt: skip
-    return compiled(SOURCE, name, tuple(macros.items()))
+    files = (FOLDER / "step.cuh", FOLDER / f"{name.removeprefix('e88_')}.cu")
+    return compiled(files, name, tuple(macros.items()))
 
 
 class E88OnCUDA(torch.autograd.Function):

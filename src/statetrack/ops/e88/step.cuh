@@ -1,0 +1,240 @@
+// E88 on an NVIDIA GPU, one write a step: what forward.cu and backward.cu share; each is compiled behind this file.
+//
+// A lane owns one column of S (N numbers in registers), so S^T k, the update and S^T q never cross lanes; a warp is a
+// block of its own and holds 32 / V heads. Compiled at first use with these macros:
+//
+//   N, V        8, 16 or 32
+//   HALF        1: q, k, v, out and their gradients are bfloat16, else float32
+//   FORM        0: S = tanh(d S + k (v - beta S^T k)^T), 1: the same without tanh, 2: S = d S + beta k v^T (Mamba-2)
+//   APPROX      1: tanh in one instruction, good to about 2^-11
+//   KEEP        a state is kept every KEEP steps
+//   SUB         steps staged, and run again, at a time; divides KEEP
+//   RESIDENT, FORWARD_RESIDENT    warps that should fit on a multiprocessor, which bounds the registers of one
+//
+// Loops over steps are not unrolled: with four steps in a row the backward pass waited for its own code.
+// q and k have QH heads, of which each serves H / QH heads of v (Mamba-2's groups); their gradients come a head of v.
+// Layouts: q, k (B, T, QH, N); v, out (B, T, H, V); decay, beta (B, T, H) float32; states (B, H, N, V) float32;
+// kept (B, H, chunk, N, V).
+
+#if HALF
+typedef unsigned short number;
+__device__ number narrow(float x) {
+  number y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+#else
+typedef float number;
+__device__ number narrow(float x) { return x; }
+#endif
+
+constexpr int HEADS = 32 / V;               // heads in a warp
+constexpr int PIECE = 16 / sizeof(number);  // numbers in the 16 bytes of one asynchronous copy
+constexpr int KEYS = SUB * HEADS * N, VALUES = SUB * HEADS * V;
+constexpr unsigned ALL = 0xffffffffu;
+
+__device__ float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// z holds SCALE times the argument x and becomes tanh(x) = 1 - 2 / (1 + 2^z), with absolute error below 1e-6. The
+// special-function unit is the bottleneck, so four numbers may share one reciprocal: 1/a = bcd / abcd. From x = 9.5 on
+// the result rounds to 1, and four factors of e^19 do not overflow. EXACT spends a reciprocal on each number, and is -1
+// or 1 to the last bit where tanh is: there 1 - tanh^2 must be 0, or saturated states would pass on huge gradients.
+#if FORM == 0 && !APPROX
+constexpr float SCALE = 2.8853900817779268f;  // 2 / ln 2
+#else
+constexpr float SCALE = 1.0f;
+#endif
+template <bool EXACT>
+__device__ void saturate(float (&z)[N]) {
+#if APPROX
+#pragma unroll
+  for (int n = 0; n < N; n++) asm("tanh.approx.f32 %0, %0;" : "+f"(z[n]));
+#else
+  if constexpr (EXACT) {
+#pragma unroll
+    for (int n = 0; n < N; n++) z[n] = fmaf(-2.0f, reciprocal(1.0f + exp2_fast(z[n])), 1.0f);
+  } else {
+#pragma unroll
+    for (int n = 0; n < N; n += 4) {
+      float a[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float x;
+        asm("min.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(z[n + i]), "f"(9.5f * SCALE));  // NaN stays NaN
+        a[i] = 1.0f + exp2_fast(x);
+      }
+      const float ab = a[0] * a[1], cd = a[2] * a[3];
+      const float inverse = -2.0f * reciprocal(ab * cd);
+      const float by_ab = inverse * cd, by_cd = inverse * ab;
+      z[n] = fmaf(by_ab, a[1], 1.0f);
+      z[n + 1] = fmaf(by_ab, a[0], 1.0f);
+      z[n + 2] = fmaf(by_cd, a[3], 1.0f);
+      z[n + 3] = fmaf(by_cd, a[2], 1.0f);
+    }
+  }
+#endif
+}
+
+// Four numbers of shared memory; every lane of a head reads the same address.
+__device__ void read_four(const float* from, float (&x)[4]) {
+  const float4 raw = *reinterpret_cast<const float4*>(from);
+  x[0] = raw.x, x[1] = raw.y, x[2] = raw.z, x[3] = raw.w;
+}
+
+// S . x for a staged row x, in four independent sums.
+__device__ float dot(const float (&S)[N], const float* row) {
+  float sums[4] = {0, 0, 0, 0};
+#pragma unroll
+  for (int n = 0; n < N; n += 4) {
+    float x[4];
+    read_four(row + n, x);
+#pragma unroll
+    for (int i = 0; i < 4; i++) sums[i] = fmaf(S[n + i], x[i], sums[i]);
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// S <- f(d S + k e^T)
+template <bool EXACT>
+__device__ void step(float (&S)[N], const float* key, float e, float d) {
+  e *= SCALE;
+  d *= SCALE;
+#pragma unroll
+  for (int n = 0; n < N; n += 4) {
+    float k[4];
+    read_four(key + n, k);
+#pragma unroll
+    for (int i = 0; i < 4; i++) S[n + i] = fmaf(d, S[n + i], k[i] * e);
+  }
+#if FORM == 0
+  saturate<EXACT>(S);
+#endif
+}
+
+struct Place {  // where this lane works: row = b * H + h, and the tokens of that row are H apart, from `origin` on
+  int lane, head, column, H, QH, T, row;
+  long long origin, key_origin;
+  bool real;  // the last warp may have heads to spare
+  __device__ Place(int T, int H, int QH, int rows) : H(H), QH(QH), T(T) {
+    lane = threadIdx.x;
+    head = lane / V;
+    column = lane % V;
+    row = blockIdx.x * HEADS + head;
+    real = row < rows;
+    if (!real) row = rows - 1;
+    origin = origin_of(row);
+    key_origin = key_origin_of(row);
+  }
+  __device__ long long origin_of(int row) const { return (long long)(row / H) * T * H + row % H; }
+  __device__ long long key_origin_of(int row) const { return (long long)(row / H) * T * QH + row % H / (H / QH); }
+  __device__ long long token(int t) const { return origin + (long long)t * H; }
+  __device__ long long state() const { return (long long)row * N * V + column; }
+};
+
+// What a warp keeps in shared memory of SUB steps at a time. Copies arrive while the steps before them are worked on;
+// bfloat16 arrives in `raw` and is widened once, rather than at every use.
+struct Sequences {
+  float k[KEYS], q[KEYS], v[VALUES], o[VALUES];
+};
+struct Staged {
+#if HALF
+  number raw[2][2 * KEYS + 2 * VALUES];
+  Sequences wide;
+#else
+  Sequences both[2];
+#endif
+  float decay[2][SUB * HEADS], beta[2][SUB * HEADS];
+
+  __device__ Sequences& ready(int buffer, int lane) {
+#if HALF
+    float* to = wide.k;
+    for (int i = lane * 4; i < 2 * KEYS + 2 * VALUES; i += 128) {
+      const uint2 two = *reinterpret_cast<const uint2*>(raw[buffer] + i);
+      *reinterpret_cast<float4*>(to + i) =
+          make_float4(__uint_as_float(two.x << 16), __uint_as_float(two.x & 0xffff0000u), __uint_as_float(two.y << 16),
+                      __uint_as_float(two.y & 0xffff0000u));
+    }
+    __syncwarp();
+    return wide;
+#else
+    return both[buffer];
+#endif
+  }
+  __device__ number* place(int buffer, int offset) {
+#if HALF
+    return raw[buffer] + offset;
+#else
+    return both[buffer].k + offset;
+#endif
+  }
+};
+constexpr int K_AT = 0, Q_AT = KEYS, V_AT = 2 * KEYS, O_AT = 2 * KEYS + VALUES;
+
+// Copy SUB steps of a sequence into shared memory, 16 bytes a lane at a time, without waiting. Steps past the end
+// repeat the last one and are never used.
+template <int WIDTH, bool KEYED>
+__device__ void stage(const Place& at, number* to, const number* from, int t0, int rows) {
+  constexpr int ROW = WIDTH / PIECE;
+#pragma unroll
+  for (int i = 0; i < SUB * HEADS * ROW; i += 32) {
+    const int piece = i + at.lane;
+    if (SUB * HEADS * ROW % 32 == 0 || piece < SUB * HEADS * ROW) {
+      const int t = min(t0 + piece / (HEADS * ROW), at.T - 1);
+      long long token = KEYED ? at.key_origin : at.origin;
+      if (HEADS > 1) {
+        const int row = min(blockIdx.x * HEADS + piece / ROW % HEADS, rows - 1);
+        token = KEYED ? at.key_origin_of(row) : at.origin_of(row);
+      }
+      token += (long long)t * (KEYED ? at.QH : at.H);
+      const unsigned target = (unsigned)__cvta_generic_to_shared(to + piece * PIECE);
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target),
+                   "l"(from + token * WIDTH + piece % ROW * PIECE));
+    }
+  }
+}
+
+// The same for decay or beta, one number a head and step.
+__device__ void stage_scalars(const Place& at, float* to, const float* from, int t0, int rows) {
+  if (at.lane < SUB * HEADS) {
+    const int t = min(t0 + at.lane / HEADS, at.T - 1);
+    const int row = min(blockIdx.x * HEADS + at.lane % HEADS, rows - 1);
+    const long long token = (HEADS == 1 ? at.origin : at.origin_of(row)) + (long long)t * at.H;
+    const unsigned target = (unsigned)__cvta_generic_to_shared(to + at.lane);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(target), "l"(from + token));
+  }
+}
+__device__ void commit() { asm volatile("cp.async.commit_group;"); }
+template <int PENDING>
+__device__ void arrive() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(PENDING));
+  __syncwarp();
+}
+
+// What write e adds: k e^T.
+__device__ float error_of(const float (&S)[N], const float* key, float v, float beta, float& r) {
+#if FORM == 2
+  r = v;
+  return beta * v;
+#else
+  r = dot(S, key);
+  return fmaf(-beta, r, v);
+#endif
+}
+
+__device__ void load_state(float (&S)[N], const float* from) {
+#pragma unroll
+  for (int n = 0; n < N; n++) S[n] = from[n * V];
+}
+__device__ void store_state(const float (&S)[N], float* to) {
+#pragma unroll
+  for (int n = 0; n < N; n++) to[n * V] = S[n];
+}
