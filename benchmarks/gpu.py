@@ -24,8 +24,12 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from statetrack import ops
-from statetrack.models import model
+from statetrack.models import Replicas, model
 from statetrack.ops.nvrtc import compiled
+from statetrack.training.feed import Rows
+from statetrack.training.flat import AdamW, FlatParameters
+from statetrack.training.graph import WARM_UPS, Stepper
+from statetrack.training.loop import batch_loss
 
 GIB = 2**30
 
@@ -212,32 +216,15 @@ def e88_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
 
 
 def training_step(name: str, batch: int, steps: int, **options: int) -> Callable[[], object]:
-    """A whole step (forward, cross-entropy, backward, AdamW) recorded as a CUDA graph."""
-    net = model(name, inputs=2, outputs=2, seed=0, **options).cuda()
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True, capturable=True)
-    ids = torch.randint(2, (batch, steps), device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad(set_to_none=True)
-        logits = net(ids)
-        F.cross_entropy(logits.flatten(0, 1).float(), ids.flatten()).backward()
-        optimizer.step()
-
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-
-    def replay() -> tuple[object, ...]:
-        graph.replay()
-        return net, optimizer, ids  # the graph works on their memory
-
-    return replay
+    """A whole step as statetrack trains: forward, cross-entropy, backward, AdamW, replayed as a CUDA graph."""
+    net = Replicas([model(name, inputs=2, outputs=2, seed=0, **options)]).cuda()
+    stepper = Stepper(net, AdamW(FlatParameters(net), 0.01, 1.0), "float32", batch_loss)
+    ids = torch.randint(2, (1, batch, steps), device="cuda")
+    rows = Rows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
+    rate, count = torch.full((1,), 1e-3, device="cuda"), torch.ones(1, device="cuda")
+    for _ in range(WARM_UPS + 1):
+        stepper(rows, rate, count)
+    return lambda: stepper(rows, rate, count)
 
 
 def step_rows() -> Iterator[Row]:

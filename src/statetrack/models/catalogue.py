@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from statetrack.errors import BadInput, unknown
-from statetrack.models.custom import built, is_address, load
+from statetrack.models.custom import built, file_hash, is_address, load
 from statetrack.models.deltanet import DeltaNet
 from statetrack.models.e88 import E88
 from statetrack.models.linear_rnn import LinearRNN
@@ -29,6 +29,7 @@ from statetrack.models.reflections import E88Reflections
 from statetrack.models.rnn import ClassicRNN
 from statetrack.models.sequence import SequenceModel
 from statetrack.models.transformer import Transformer
+from statetrack.tasks import spec
 
 ENTRY_POINTS = "statetrack.models"
 
@@ -118,12 +119,34 @@ def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **op
     """Build a model for an alphabet of `inputs` tokens and `outputs` classes, by name or as `file.py:Class`.
 
     `seed` fixes the initial weights and leaves the global generator as it was. `options` change the named
-    configuration: model("e88-1l", inputs=2, outputs=2, dim=64, learned_start=True).
+    configuration: model("e88-1l", inputs=2, outputs=2, dim=64, learned_start=True). The model's `text` says what it is:
+
+    >>> model("E88-1L", inputs=2, outputs=2, dim=64, heads=16, learned_start=True).text
+    'e88-1l[dim=64,learned_start=true]'
     """
+    sha256 = file_hash(name) if is_address(name) else None
+    if sha256 is not None and options.pop("sha256", sha256) != sha256:
+        raise BadInput(f"the file of {name} has changed: its sha256 begins with {sha256}")
     build, fixed = find(name)
     check_options(name, build, options)
     with seeded(seed):
-        return built(name, build, inputs=inputs, outputs=outputs, **{**fixed, **options})
+        made = built(name, build, inputs=inputs, outputs=outputs, **{**fixed, **options})
+    made.text = text_of(name, build, fixed, options, sha256)  # type: ignore[assignment]
+    return made
+
+
+def text_of(
+    name: str, build: Callable[..., Any], fixed: dict[str, Any], options: dict[str, Any], sha256: str | None
+) -> str:
+    """One text for one model: the name, the options that are not as they would be anyway, a file's hash.
+
+    `training.train.built` reads it back.
+    """
+    defaults = {key: p.default for key, p in inspect.signature(build).parameters.items()} | fixed
+    other = {key: options[key] for key in sorted(options) if key not in defaults or options[key] != defaults[key]}
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in other.items()}
+    plain = {key: "null" if value is None else value for key, value in plain.items()}
+    return spec.write(name if is_address(name) else name.lower(), plain | ({"sha256": sha256} if sha256 else {}))
 
 
 def find(name: str) -> tuple[Callable[..., torch.nn.Module], dict[str, Any]]:
@@ -141,7 +164,10 @@ def find(name: str) -> tuple[Callable[..., torch.nn.Module], dict[str, Any]]:
 
 def check_options(name: str, build: Callable[..., Any], options: dict[str, Any]) -> None:
     """Refuse an option that the model does not have, naming those it has."""
-    parameters = inspect.signature(build).parameters
+    try:
+        parameters = inspect.signature(build).parameters
+    except ValueError:
+        raise BadInput(f"{name} does not say what it takes; give a class that takes inputs=..., outputs=...") from None
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     allowed = [option for option in parameters if option not in ("inputs", "outputs", "self")]

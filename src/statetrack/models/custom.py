@@ -12,6 +12,9 @@ One that also has `initial_state(batch, device)` and `forward_from(ids, state)`,
 
 from __future__ import annotations
 
+import copy
+import functools
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -75,14 +78,35 @@ def load(address: str) -> Callable[..., nn.Module]:
     module = from_file(Path(place)) if place.endswith(".py") else from_package(place)
     if not hasattr(module, attribute):
         raise BadInput(f"{place} has no {attribute!r}; give file.py:Class or package.module:Class")
-    return getattr(module, attribute)
+    found = getattr(module, attribute)
+    if not callable(found):
+        raise BadInput(
+            f"{address} is a {type(found).__name__}, not a class; give file.py:Class or package.module:Class"
+        )
+    return found
+
+
+def file_hash(address: str) -> str | None:
+    """The first eight digits of the sha256 of the file behind `file.py:Class`; None for a name of another kind."""
+    place = address.rpartition(":")[0]
+    return digest(Path(place)) if place.endswith(".py") else None
+
+
+def digest(path: Path) -> str:
+    if not path.is_file():
+        raise BadInput(f"no file {path}; give file.py:Class or package.module:Class")
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
 
 
 def from_file(path: Path) -> ModuleType:
-    """Run a file as a module. Its name is made from the path, so that two files of one name do not meet."""
-    if not path.is_file():
-        raise BadInput(f"no file {path}; give file.py:Class or package.module:Class")
-    name = "statetrack_file_" + "_".join(path.resolve().with_suffix("").parts[1:])
+    """The module that a file makes. An unchanged file is run once, so that all seeds get one and the same class."""
+    return run_file(path.resolve(), digest(path))
+
+
+@functools.cache
+def run_file(path: Path, sha256: str) -> ModuleType:
+    """Run a file of this hash. The module's name is made from the path, so that two files of one name do not meet."""
+    name = "statetrack_file_" + "_".join(path.with_suffix("").parts[1:])
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -99,7 +123,7 @@ def from_package(name: str) -> ModuleType:
     """Import a module by its dotted name."""
     try:
         return importlib.import_module(name)
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         raise BadInput(f"cannot import {name!r}: {one_line(error)}") from error
 
 
@@ -107,8 +131,16 @@ def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: i
     """Class(inputs=..., outputs=...), as a SequenceModel."""
     try:
         made = build(inputs=inputs, outputs=outputs, **options)
-    except TypeError as error:
-        raise BadInput(f"cannot build {name} as Class(inputs=..., outputs=...): {one_line(error)}") from error
+    except BadInput:
+        raise
+    except Exception as error:  # whatever somebody's constructor may raise, and memory that ran out
+        why = f"{type(error).__name__}: {one_line(error)}"
+        raise BadInput(f"cannot build {name} as Class(inputs=..., outputs=...): {why}") from error
+    return as_model(made, name, inputs, outputs)
+
+
+def as_model(made: Any, name: str, inputs: int, outputs: int) -> SequenceModel:
+    """A SequenceModel as it is, any other module wrapped."""
     if isinstance(made, SequenceModel):
         return made
     if not isinstance(made, nn.Module):
@@ -116,12 +148,19 @@ def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: i
     return Adapted(made, inputs, outputs)
 
 
+def own_name(model: nn.Module) -> str:
+    """The name of somebody's class, also where it is wrapped."""
+    return type(model.module if isinstance(model, Adapted) else model).__name__
+
+
 def check(model: nn.Module, inputs: int, outputs: int) -> None:
     """Run one small batch and say in one line what is wrong with the model, if anything is.
 
-    Expected: (B, T) integer ids below `inputs` -> (B, T, outputs) floating-point logits, finite, and causal.
+    Expected: (B, T) integer ids below `inputs` -> (B, T, outputs) floating-point logits, finite, causal, the same when
+    run twice (also in training mode), and the same in pieces where it is `recurrent`.
     """
-    name = type(model.module if isinstance(model, Adapted) else model).__name__
+    name = own_name(model)
+    check_weights(name, model)
     for word, asked in (("inputs", inputs), ("outputs", outputs)):
         own = getattr(model, word, asked)
         if own != asked:
@@ -133,12 +172,15 @@ def check(model: nn.Module, inputs: int, outputs: int) -> None:
     model.eval()
     try:
         check_logits(name, run(name, model, ids), (3, 7, outputs))
+        check_repeatable(name, model, ids)
         check_causal(name, model, ids, inputs)
+        if isinstance(model, SequenceModel) and model.recurrent:
+            check_pieces(name, model, ids)
     finally:
         model.train(training)
 
 
-def run(name: str, model: nn.Module, ids: Tensor) -> Any:
+def run(name: str, model: Callable[[Tensor], Any], ids: Tensor) -> Any:
     """The model's answer to a batch; its own failure becomes one line."""
     try:
         with torch.no_grad():
@@ -148,6 +190,15 @@ def run(name: str, model: nn.Module, ids: Tensor) -> Any:
     except Exception as error:
         shape = tuple(ids.shape)
         raise BadInput(f"{name} fails on ids of shape {shape}: {type(error).__name__}: {one_line(error)}") from error
+
+
+def check_weights(name: str, model: nn.Module) -> None:
+    """There must be something to train, of one dtype: an optimizer step works on all weights as one matrix."""
+    dtypes = {str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.requires_grad}
+    if not dtypes:
+        raise BadInput(f"{name} has no parameters to train")
+    if len(dtypes) > 1:
+        raise BadInput(f"{name} has parameters of {' and '.join(sorted(dtypes))}; all that are trained should be alike")
 
 
 def check_logits(name: str, logits: Any, expected: Shape) -> None:
@@ -172,6 +223,43 @@ def check_causal(name: str, model: nn.Module, ids: Tensor, inputs: int) -> None:
     before, after = run(name, model, ids), run(name, model, other)
     if not torch.allclose(before[:, :-1], after[:, :-1], rtol=1e-3, atol=1e-4):
         raise BadInput(f"{name} is not causal: logits before the last position change with the last input")
+
+
+def check_repeatable(name: str, model: nn.Module, ids: Tensor) -> None:
+    """Two passes in training mode must agree and leave no trace: a run is repeated, and taken up again, from its seed.
+
+    Tried on a copy, so that the buffers of a model that fails are as they were.
+    """
+    try:
+        trial = copy.deepcopy(model).train()
+    except Exception as error:
+        raise BadInput(f"{name} cannot be copied: {type(error).__name__}: {one_line(error)}") from error
+    buffers = {key: buffer.clone() for key, buffer in trial.named_buffers()}
+    with torch.random.fork_rng():
+        drawn = torch.get_rng_state()
+        first, second = run(name, trial, ids), run(name, trial, ids)
+        draws = not torch.equal(drawn, torch.get_rng_state())
+    if draws or not torch.allclose(first, second, rtol=1e-3, atol=1e-4):
+        raise BadInput(f"{name} answers by chance in training mode (dropout?): results would not be repeatable")
+    changed = [key for key, buffer in trial.named_buffers() if not torch.equal(buffer, buffers[key])]
+    if changed:
+        raise BadInput(
+            f"{name} changes its buffer {changed[0].removeprefix('module.')} in training (BatchNorm?): only parameters "
+            "are kept with the best weights, so results would not be repeatable"
+        )
+
+
+def check_pieces(name: str, model: SequenceModel, ids: Tensor) -> None:
+    """Run in two pieces, the state handed on, it must answer as in one: a stream is evaluated in pieces."""
+
+    def in_pieces(ids: Tensor) -> Tensor:
+        first, state = model.forward_from(ids[:, :4], model.initial_state(len(ids), ids.device))
+        second, _ = model.forward_from(ids[:, 4:], state)
+        return torch.cat([first, second], dim=1)
+
+    whole, parts = run(name, model, ids), run(f"forward_from of {name}", in_pieces, ids)
+    if parts.shape != whole.shape or not torch.allclose(parts, whole, rtol=1e-3, atol=1e-4):
+        raise BadInput(f"{name} answers differently in two pieces (forward_from) than in one (forward)")
 
 
 def one_line(error: BaseException) -> str:

@@ -19,6 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+PIECES = 16  # of the tokens of one replica
+FEW = 64  # tokens of an alphabet
+
 
 def per_row(parameter: Tensor, rank: int, rows: int) -> Tensor:
     """A parameter born with `rank` dimensions, with a dimension of rows before them: 1, or with replicas all `rows`."""
@@ -33,12 +36,19 @@ class Linear(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         if self.weight.dim() == 2:
             return F.linear(x, self.weight, self.bias)
-        flat = x.reshape(len(self.weight), -1, x.shape[-1])
-        if self.bias is None:
-            y = torch.bmm(flat, self.weight.mT)
-        else:
-            y = torch.baddbmm(self.bias.unsqueeze(1), flat, self.weight.mT)
-        return y.reshape(*x.shape[:-1], -1)
+        y = replica_product(x, self.weight.mT)
+        return y if self.bias is None else y + per_row(self.bias, 1, len(x)).unsqueeze(1)
+
+
+def replica_product(x: Tensor, weight: Tensor) -> Tensor:
+    """x (rows, T, in) times the weight (R, in, out) of the replica that each row belongs to."""
+    replicas, tokens = len(weight), x.shape[0] * x.shape[1] // len(weight)
+    # On a GPU a weight's gradient, a sum over all tokens, would be one small and lonely product: cut it in pieces.
+    pieces = math.gcd(tokens, PIECES) if x.is_cuda else 1
+    if pieces > 1:
+        weight = weight.unsqueeze(1).expand(-1, pieces, -1, -1).flatten(0, 1)
+    y = torch.bmm(x.reshape(replicas * pieces, -1, x.shape[-1]), weight)
+    return y.reshape(*x.shape[:-1], -1)
 
 
 class Embedding(nn.Module):
@@ -51,6 +61,10 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         table = F.pad(self.weight, (0, 0, 1, 0)) if self.silent_zero else self.weight
+        if ids.is_cuda and table.shape[-2] <= FEW:
+            # Many tokens add to few rows: there a product with one-hot vectors has the quicker gradient.
+            chosen = F.one_hot(ids, table.shape[-2]).to(table.dtype)
+            return chosen @ table if table.dim() == 2 else replica_product(chosen, table)
         if table.dim() == 2:
             return F.embedding(ids, table)
         # One long table; the rows of replica r look into the r-th part of it.

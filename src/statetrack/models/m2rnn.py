@@ -16,6 +16,8 @@ from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
 class M2RNNMixer(Mixer):
     """q, k, v as in E88; f = sigmoid(W_f x + bias) one number a head; W starts at the identity, w_r at one."""
 
+    compilable = False
+
     def __init__(self, dim: int, heads: int, n_state: int) -> None:
         super().__init__()
         self.heads, self.n_state = heads, n_state

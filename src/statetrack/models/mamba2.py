@@ -73,6 +73,8 @@ class Mamba2Mixer(Mixer):
         """The recurrence without D, for A = -a."""
         if self.negative:
             return ops.ssd_scan(x, dt, None, B, C, decay=2 * torch.exp(-dt * a) - 1, state=h)
+        if self.A_log.dim() == 1:
+            return ops.ssd_scan(x, dt, -a[0, 0], B, C, state=h)
         # The scan takes one A a head, and the rows of replicas have their own. So a moves into dt and out of x, and
         # A is -1: exp(dt A) = exp((a dt) (-1)) and dt x = (a dt) (x / a).
         return ops.ssd_scan(x / a.unsqueeze(-1), dt * a, -torch.ones_like(dt[0, 0]), B, C, state=h)

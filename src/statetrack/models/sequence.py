@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from statetrack import ops
 from statetrack.errors import BadInput
 from statetrack.models.layers import Embedding, Linear, RMSNorm, per_row
 
 # What is kept between steps: tensors whose first dimension is the batch. A model decides how many there are.
 State = tuple[Tensor, ...]
 Shape = tuple[int, ...]
+Block = Callable[[nn.Module, nn.Module, Tensor, State], tuple[Tensor, State]]
+ReadOut = Callable[[nn.Module, nn.Module, Tensor], Tensor]
 
 
 class SequenceModel(nn.Module):
@@ -97,6 +102,9 @@ class SequenceModel(nn.Module):
 class Mixer(nn.Module):
     """One layer's work along time: x (B, T, dim) and its part of the state -> y (B, T, dim) and the part after."""
 
+    # Whether torch.compile may be let loose on it: not on a loop over time, which it would write out step by step.
+    compilable: bool = True
+
     def state_shapes(self) -> list[Shape]:
         return []
 
@@ -114,6 +122,8 @@ class Stack(SequenceModel):
         self.mixers = nn.ModuleList(mixers)
         self.final_norm = RMSNorm(dim)
         self.head = Linear(dim, outputs)
+        self.block: Block = residual_block
+        self.read_out: ReadOut = normed_head
         if learned_start:
             self.learn_start()
 
@@ -131,10 +141,38 @@ class Stack(SequenceModel):
         after: list[Tensor] = []
         for norm, mixer in zip(self.norms, self.steps()):
             begin = len(after)
-            y, own = mixer(norm(x), state[begin : begin + len(mixer.state_shapes())])
-            x = x + y
+            x, own = self.block(norm, mixer, x, state[begin : begin + len(mixer.state_shapes())])
             after.extend(own)
-        return self.head(self.final_norm(x)), tuple(after)
+        return self.read_out(self.final_norm, self.head, x), tuple(after)
+
+    def fuse(self) -> None:
+        """Compile the block and the end, for a GPU: what stands around the scan becomes a few kernels instead of many.
+
+        All layers share the compiled code, which is made at the first step.
+        """
+        if all(mixer.compilable for mixer in self.steps()):
+            self.block, self.read_out = compiled_parts()
+
+
+def residual_block(norm: nn.Module, mixer: nn.Module, x: Tensor, state: State) -> tuple[Tensor, State]:
+    """x + mixer(RMSNorm(x)), and the state after."""
+    y, own = mixer(norm(x), state)
+    return x + y, own
+
+
+def normed_head(norm: nn.Module, head: nn.Module, x: Tensor) -> Tensor:
+    """The logits."""
+    logits: Tensor = head(norm(x))
+    return logits
+
+
+@functools.cache
+def compiled_parts() -> tuple[Block, ReadOut]:
+    from torch import _dynamo
+
+    ops.keep_out_compilers()
+    _dynamo.config.recompile_limit = 64  # a block has many forms: by model, by shape, with and without replicas
+    return torch.compile(residual_block), torch.compile(normed_head)
 
 
 def whole_numbers(**sizes: int) -> None:

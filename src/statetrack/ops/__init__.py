@@ -16,8 +16,19 @@ run in pieces. States are float32 (float64 for float64 inputs) whatever the inpu
 ([1.0, 2.0, 3.0], [[3.0, 3.0]])
 """
 
+import torch
+
 from statetrack.ops.e88 import e88_scan
 from statetrack.ops.linear import linear_scan
 from statetrack.ops.ssd import ssd_scan
 
-__all__ = ["e88_scan", "linear_scan", "ssd_scan"]
+__all__ = ["e88_scan", "keep_out_compilers", "linear_scan", "ssd_scan"]
+
+
+def keep_out_compilers() -> None:
+    """Make torch.compile pass over the scans, which are kernels already. To be called before anything is compiled.
+
+    It is not done at import: it would load the compiler for everybody.
+    """
+    for name in ("e88_scan", "linear_scan", "ssd_scan"):
+        globals()[name] = torch.compiler.disable(globals()[name])

@@ -6,12 +6,15 @@ once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from statetrack.models import Replicas
+from statetrack.models.sequence import Stack
 from statetrack.training.feed import Rows
 from statetrack.training.flat import AdamW
 
@@ -20,12 +23,21 @@ WARM_UPS = 3  # steps before recording, in which kernels are compiled and chosen
 Loss = Callable[[Replicas, Rows], Tensor]
 
 
+def worth_fusing(replicas: Replicas) -> bool:
+    """Whether the model's blocks should be compiled: on a GPU, unless STATETRACK_FUSE=0."""
+    on_gpu = next(replicas.parameters()).is_cuda
+    return on_gpu and isinstance(replicas.first, Stack) and os.environ.get("STATETRACK_FUSE", "1") != "0"
+
+
 class Stepper:
     """Makes steps; returns each replica's loss, which stays on the device."""
 
     def __init__(self, replicas: Replicas, optimizer: AdamW, precision: str, loss: Loss) -> None:
         self.replicas, self.optimizer, self.loss = replicas, optimizer, loss
         self.half = precision == "bfloat16"
+        if worth_fusing(replicas):
+            for part in cast(list[Stack], list(replicas.parts)):
+                part.fuse()
         self._seen: dict[tuple[int, ...], int] = {}
         self._recorded: dict[tuple[int, ...], Recording] = {}
 
