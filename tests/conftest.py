@@ -1,8 +1,10 @@
-"""Shared by all tests. With STATETRACK_NO_SKIP=1 a skipped test is a failure, unless it needs a GPU."""
+"""Shared by all tests. With STATETRACK_NO_SKIP=1 a skipped test or module is a failure, unless it needs a GPU."""
 
 from __future__ import annotations
 
+import ast
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,7 +18,26 @@ settings.load_profile("tests")
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     outcome = yield
+    if "gpu" not in item.keywords:
+        _fail_if_skipped(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector):
+    """A module can be skipped as a whole while it is collected, by importorskip at its top."""
+    outcome = yield
     report = outcome.get_result()
-    if report.skipped and os.environ.get("STATETRACK_NO_SKIP") == "1" and "gpu" not in item.keywords:
+    if report.skipped and not _marked_gpu(collector.path):
+        _fail_if_skipped(report)
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and os.environ.get("STATETRACK_NO_SKIP") == "1":
         report.outcome = "failed"
         report.longrepr = f"skipped where every test should run: {report.longrepr[-1]}"
+
+
+def _marked_gpu(module: Path) -> bool:
+    """Whether a module's pytestmark names gpu, read from its text: it was skipped before it had one."""
+    marks = [node for node in ast.parse(module.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)]
+    return any(ast.unparse(node).startswith("pytestmark") and "mark.gpu" in ast.unparse(node) for node in marks)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+
 from statetrack.models import SequenceModel, model, names
+from statetrack.models.catalogue import find
 
 INPUTS, OUTPUTS, ROWS, STEPS = 5, 3, 2, 12
 
@@ -21,8 +24,9 @@ SMALLER = {
     "mlp": {"hidden": 8},
 }
 NAMES = list(names())
-WITH_STATE = [name for name in NAMES if name != "mlp" and not name.startswith("transformer")]
+WITH_STATE = [name for name in NAMES if "learned_start" in inspect.signature(find(name)[0]).parameters]
+"""Those that can learn the state they start from."""
 
 
 def small(name: str, seed: int = 0, **options: object) -> SequenceModel:
-    return model(name, inputs=INPUTS, outputs=OUTPUTS, seed=seed, **SMALLER[name.split("-")[0]], **options)
+    return model(name, inputs=INPUTS, outputs=OUTPUTS, seed=seed, **SMALLER.get(name.split("-")[0], {}), **options)

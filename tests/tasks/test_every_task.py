@@ -12,7 +12,7 @@ from hypothesis import strategies as s
 
 import statetrack as st
 from statetrack.tasks import catalogue
-from statetrack.tasks.base import MAX_LENGTH, MAX_VALUES, Task
+from statetrack.tasks.base import MAX_LENGTH, MAX_SEED, MAX_VALUES, Task
 from statetrack.tasks.machines.fsm import FSM
 
 OWN = [name for name in catalogue.CLASSES if name not in catalogue.NEEDS_PARAMETERS]
@@ -121,7 +121,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", SIZES)
 def test_sizes_of_the_alphabets(name: str) -> None:
     assert (st.task(name).inputs, st.task(name).outputs) == SIZES[name]
 
@@ -269,6 +269,39 @@ def test_other_sizes_that_cannot_be() -> None:
         task.sample(MAX_LENGTH, 1000)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"length": 5.5}, "length 5.5 should be a whole number"),
+        ({"length": "5"}, "length '5' should be a whole number"),
+        ({"count": 2.0}, "count 2.0 should be a whole number"),
+        ({"seed": None}, "seed None should be a whole number"),
+        ({"seed": MAX_SEED + 1}, f"seed {MAX_SEED + 1} .* should be at most {MAX_SEED}"),
+    ],
+)
+def test_sizes_that_are_no_whole_numbers_or_too_large(wrong: dict[str, object], said: str) -> None:
+    sizes = {"length": 4, "count": 2, "seed": 0, **wrong}
+    with pytest.raises(st.BadInput, match=said):
+        st.task("txc").sample(**sizes)
+    with pytest.raises(st.BadInput, match=said):
+        next(st.task("txc").stream(**sizes))
+
+
+@pytest.mark.parametrize("split", ["test", "original"])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"window": 0}, "window 0 should be at least 1"),
+        ({"window": 2.5}, "window 2.5 should be a whole number"),
+        ({"count": -2}, "count -2, .* should not be negative"),
+        ({"count": MAX_VALUES + 1}, f"more than {MAX_VALUES} values"),
+    ],
+)
+def test_streams_that_cannot_be(split: str, wrong: dict[str, int], said: str) -> None:
+    with pytest.raises(st.BadInput, match=said):
+        next(st.task("track_the_stat").stream(**{"length": 4, "count": 1, "split": split, **wrong}))
+
+
 @every_task
 def test_an_input_outside_the_alphabet_is_named_with_its_place(text: str) -> None:
     task = st.task(text)
@@ -283,6 +316,8 @@ def test_an_input_outside_the_alphabet_is_named_with_its_place(text: str) -> Non
 def test_inputs_that_are_no_rows_of_whole_numbers() -> None:
     with pytest.raises(st.BadInput, match="whole numbers, not float64"):
         st.task("txc").targets([0.5, 1.0])
+    with pytest.raises(st.BadInput, match="inputs of txc should be one row, or rows of one length"):
+        st.task("txc").targets([[1, 0, 1], [1, 0]])
     with pytest.raises(st.BadInput, match=r"shape \(count, length\), not \(1, 1, 2\)"):
         st.task("txc").targets([[[0, 1]]])
 

@@ -49,11 +49,15 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
         ("fsm[k=1", "opens a '\\[' at character 4 and does not end"),
         ("fsm[k]", "'k' in .* is not of the form parameter=value"),
         ("fsm[k=]", "is not of the form"),
-        ("fsm[K=1]", "is not of the form"),
+        ("fsm[k=1,K=2]", "'k' is given twice"),
         ("fsm[k=1,]", "is not of the form"),
         ("fsm[k=1,k=2]", "'k' is given twice"),
-        ('regex[pattern="ab]', "left open"),
-        ("regex[pattern=(ab]", "left open"),
+        ('regex[pattern="ab]', "the '\"' at character 15 of .* is left open"),
+        (r'regex[pattern="a\"b]', "the '\"' at character 15 of .* is left open"),
+        ("regex[pattern=(ab]", r"the '\(' at character 15 of .* is left open"),
+        ("regex[pattern=(a(b),alphabet=ab]", r"the '\(' at character 15 of .* is left open"),
+        ("regex[pattern=ab)]", r"the '\)' at character 17 of .* closes nothing"),
+        (None, r"None should be a text such as 'fsm\[k=5\]'"),
     ],
 )
 def test_texts_that_cannot_be_read(text: str, said: str) -> None:
@@ -65,6 +69,10 @@ def test_a_quoted_text_that_ends_too_early() -> None:
     _, parameters = spec.parse('regex[pattern="a"b]')
     with pytest.raises(BadInput, match="does not end where it should"):
         spec.read(parameters["pattern"], str, "pattern")
+
+
+def test_keys_in_capitals_mean_the_same() -> None:
+    assert spec.parse("fsm[K=5]") == ("fsm", {"k": "5"})
 
 
 def test_blanks_around_names_and_values_do_not_count() -> None:

@@ -228,7 +228,11 @@ def test_simulation_agrees_with_the_exact_floor(name: str) -> None:
 @pytest.mark.parametrize("name", ["track_the_stat.median", "stream.distinct", "stream.echo"])
 def test_streams_say_that_they_were_simulated(name: str) -> None:
     known = floors(st.task(name), 20)
+    assert any(note.startswith("window: not given") for note in known.notes)
+    assert any(note.startswith("counts: not given") for note in known.notes) == ("counts" not in known.names)
     for floor in known.floors:
+        if floor.name == "counts":
+            continue
         assert not floor.exact
         assert floor.rows
         assert floor.low is not None
@@ -236,6 +240,26 @@ def test_streams_say_that_they_were_simulated(name: str) -> None:
         assert floor.low <= floor.average <= floor.high
     assert "simulated" in known.text()
     assert known["position"].average >= known["constant"].average - 0.05
+
+
+@pytest.mark.parametrize("name", ["track_the_stat.median", "track_the_stat.mode", "stream.distinct"])
+def test_the_counts_decide_what_is_asked_of_a_histogram(name: str) -> None:
+    task = st.task(name)
+    known = floors(task, 20)["counts"]
+    assert (known.average, known.exact, known.says) == (1.0, True, "the answer is a function of the counts")
+    assert (known.by_position == 1).all()
+    rows = task.sample(20, 30).inputs
+    shuffled = np.random.default_rng(0).permuted(rows, axis=1)
+    assert np.array_equal(task.targets(rows)[:, -1], task.targets(shuffled)[:, -1])
+
+
+@pytest.mark.parametrize("length", [3, 12, 64, 300])
+@pytest.mark.parametrize(
+    "name", ["track_the_stat.median", "track_the_stat.mode", "stream.distinct", "stream.echo", "stream.window_median"]
+)
+def test_who_sees_the_input_sees_the_position_too(name: str, length: int) -> None:
+    known = floors(st.task(name), length)
+    assert known["input"].average >= known["position"].average
 
 
 def test_the_first_distinct_number_is_certain_and_an_echo_is_not_asked_at_first() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import statetrack as st
 from statetrack.errors import BadInput
-from statetrack.theory import predict
+from statetrack.theory import families, predict
 from statetrack.theory.families import FAMILIES, MODELS, find
 from statetrack.theory.predictions import OUTCOMES, RULES
 from statetrack.theory.sources import SOURCES
@@ -136,13 +136,42 @@ def test_families_as_data() -> None:
             assert claim.about in ("weights", "training")
 
 
-def test_every_catalogued_model_has_a_family() -> None:
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_known_of_a_model_is_what_the_catalogue_builds(name: str) -> None:
     from statetrack.models.catalogue import CATALOGUE
 
-    for name, configuration in CATALOGUE.items():
-        known = find(name)
-        assert known.layers == configuration.options.get("layers", known.layers)
-        assert known.reflections == configuration.options.get("reflections", known.reflections)
+    known, options = find(name), CATALOGUE[name].options
+    assert known.layers == options.get("layers", known.layers)
+    assert known.reflections == options.get("reflections", known.reflections)
+
+
+def test_a_catalogued_model_that_theory_was_not_told_about_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    from statetrack.models import catalogue
+
+    monkeypatch.setitem(catalogue.CATALOGUE, "brand-new", catalogue.CATALOGUE["gru"])
+    assert predict("brand-new", st.task("txc")).outcome == "unknown"
+
+
+@pytest.mark.parametrize("about", ["weights", "training"])
+def test_a_model_of_ones_own_is_unknown_with_a_reason(about: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import EntryPoint
+
+    monkeypatch.setattr(families, "entry_points", lambda group: [EntryPoint("Theirs", "their.models:Theirs", group)])
+    for name in ("mine.py:Model", "package.module:Model[dim=8]", "theirs", "theirs[dim=8]"):
+        known = predict(name, st.task("txc"), about)
+        assert (known.outcome, known.status, known.model) == ("unknown", "open", name.lower())
+        assert "nothing is known here" in known.why
+
+
+def test_options_stay_in_the_name_and_change_what_they_change() -> None:
+    s5 = st.task("s5")
+    assert (
+        predict("E88-gain-r4[learned_start=true]", s5).outcome == predict("e88-gain-r4", s5).outcome == "every length"
+    )
+    assert predict("E88-gain-r4[learned_start=true]", s5).model == "e88-gain-r4[learned_start=true]"
+    assert predict("deltaproduct-3[reflections=4]", s5).outcome == "every length"
+    assert predict("mamba2-4l-neg[layers=8]", st.task("z2_5")).outcome == "every length"
+    assert predict("mamba2-4l[negative=true]", st.task("txc")).outcome == "unknown"  # not the "cannot" of mamba2-4l
 
 
 def test_names() -> None:
@@ -151,5 +180,7 @@ def test_names() -> None:
     assert find("e88-gain-2l").layers == 2
     with pytest.raises(BadInput, match="unknown model 'mambo'"):
         find("mambo")
+    with pytest.raises(BadInput, match="unknown model 'mamba2-4x'; did you mean mamba2-4l"):
+        find("mamba2-4x[dim=8]")
     with pytest.raises(BadInput, match="about='both'"):
         predict("mlp", st.task("txc"), about="both")

@@ -11,6 +11,7 @@ from statetrack.errors import BadInput
 from statetrack.theory import predict, verdict
 from statetrack.theory.documents import DocumentPrediction, Measure, predictions
 from statetrack.theory.predictions import Prediction
+from statetrack.theory.results import from_record
 from statetrack.theory.verdict import Verdict
 
 
@@ -155,6 +156,65 @@ def test_what_was_not_predicted_is_undecided() -> None:
 def test_other_models_and_tasks_do_not_count() -> None:
     assert judged(FOUND, runs("lstm", "txc", [1.0] * 5)) == "undecided"
     assert judged(FOUND, runs("e88-gain-1l", "fsm", [1.0] * 5)) == "undecided"
+
+
+def trained(seed: int, far: float, **more: Any) -> dict[str, Any]:
+    """The record of a training at length 64, as training writes it."""
+    own = {"accuracy": 1.0, "interval": [0.9963, 1.0], "n": 65_536, "rows": 1024, "floor": 0.5, "solved": True}
+    beyond = {
+        str(length): {"accuracy": value, "interval": [value - 0.003, value], "rows": 1024, "last_32_accuracy": value}
+        for length, value in ((128, 1.0), (1024, far))
+    }
+    cell = {"task": "txc", "subject": "E88-gain-1L", "length": 64, "seed": seed, "protocol": {}}
+    return {"cell": cell, **own, "tail_accuracy": 1.0, "length_generalisation": beyond, "stream": None, **more}
+
+
+def test_a_training_record_is_one_result_for_each_length() -> None:
+    stream = {"accuracy": {"1024": 0.9, "2048": 0.8, "4096": None}, "rows": 64, "positions": 1024}
+    read = from_record(trained(3, 0.7, stream=stream))
+    assert [(one.length, one.accuracy, one.solved, one.n) for one in read] == [
+        (64, 1.0, True, 65_536), (128, 1.0, True, 1024), (1024, 0.7, False, 1024), (2048, 0.8, False, 64)
+    ]  # fmt: skip
+    assert {(one.model, one.task, one.seed, one.trained, one.floor) for one in read} == {
+        ("E88-gain-1L", "txc", 3, 64, 0.5)
+    }
+    assert (read[2].low, read[2].high) == (0.697, 0.7)
+    assert read[3].low < 0.75 < 0.85 < read[3].high < 0.9  # 64 independent rows, not 65,536 positions
+
+
+def test_the_floor_of_a_longer_length_is_its_own() -> None:
+    record = trained(0, 0.7)
+    record["cell"]["task"] = "fsm"
+    assert from_record(record)[2].floor == pytest.approx(1 - 1.875 / 1024, abs=1e-4)
+    record["length_generalisation"]["1024"]["floor"] = 0.25
+    assert from_record(record)[2].floor == 0.25
+    record["length_generalisation"]["1024"]["floor"] = None  # too dear to sum over
+    assert from_record(record)[2].floor == from_record(record)[1].floor == pytest.approx(1 - 1.875 / 128, abs=1e-4)
+
+
+def test_lengths_that_were_not_measured_are_left_out() -> None:
+    record = trained(0, 0.7, stream={"accuracy": None, "reason": "the model keeps no state of constant size"})
+    record["length_generalisation"]["1024"] = {"accuracy": None, "reason": "the model has 128 positions"}
+    assert [one.length for one in from_record(record)] == [64, 128]
+    assert from_record({"cell": record["cell"], "status": "failed"}) == []
+    with pytest.raises(BadInput, match="a training record has no 'interval'"):
+        from_record({"cell": record["cell"], "accuracy": 0.5})
+
+
+def test_the_verdict_reads_training_records() -> None:
+    assert judged(FOUND, [trained(seed, 1.0) for seed in range(3)]) == "confirmed"
+    assert judged(FOUND, [trained(seed, 0.6) for seed in range(3)]) == "refuted"
+    assert judged(EXIST, [trained(0, 1.0)]) == "confirmed"
+
+
+def test_a_stream_of_few_rows_can_take_a_solution_back_and_not_add_one() -> None:
+    def streams(accuracy: float) -> list[dict[str, Any]]:
+        stream = {"accuracy": {"65536": accuracy}, "rows": 64, "positions": 1024}
+        return [trained(seed, 1.0, stream=stream) for seed in range(3)]
+
+    assert judged(FOUND, streams(1.0)) == "confirmed"
+    assert judged(FOUND, streams(0.6)) == "refuted"
+    assert judged(FOUND, streams(0.985)) == "undecided"
 
 
 def by_document(kind: str, value: float, **more: Any) -> DocumentPrediction:

@@ -90,15 +90,22 @@ def recorded_sha256(file: Path) -> str | None:
 
 
 def _splits_in(folder: Path) -> dict[str, list[Path]]:
+    files = sorted(path for path in [*folder.glob("*"), *folder.glob("data/*")] if path.suffix.lower() in ENDINGS)
+    below = sorted(path for path in folder.iterdir() if (path / "state.json").is_file())
+    saved = [path for path in (folder / "dataset_dict.json", folder / "state.json") if path.is_file()] or below
+    if files and saved:
+        one, other = ([str(path.relative_to(folder)) for path in paths] for paths in (files, saved))
+        raise BadInput(
+            f"{folder} holds data files ({', '.join(one)}) and a data set for load_from_disk ({', '.join(other)}): "
+            "audit one at a time"
+        )
     if (folder / "dataset_dict.json").is_file():
         names = _load(folder / "dataset_dict.json").get("splits", [])
         return {str(name): _arrow_files(folder / str(name)) for name in names}
     if (folder / "state.json").is_file():
         return {str(_load(folder / "state.json").get("_split") or "all"): _arrow_files(folder)}
-    below = sorted(path for path in folder.iterdir() if (path / "state.json").is_file())
     if below:
         return {path.name: _arrow_files(path) for path in below}
-    files = sorted(path for path in [*folder.glob("*"), *folder.glob("data/*")] if path.suffix.lower() in ENDINGS)
     if not files:
         raise BadInput(f"{folder} holds no {' or '.join(ENDINGS)} file and no folder that load_from_disk would open")
     splits: dict[str, list[Path]] = {}

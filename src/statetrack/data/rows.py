@@ -20,7 +20,7 @@ from statetrack.data.columns import Alphabet, Column, Joined, Listed, Same, Whol
 from statetrack.data.lengths import Lengths
 from statetrack.data.text import Starts
 from statetrack.errors import BadInput
-from statetrack.tasks.base import Ints, Task
+from statetrack.tasks.base import Ints, Task, check_seed
 from statetrack.tasks.groups import Group, family
 from statetrack.tasks.groups.task import GroupTask
 
@@ -47,6 +47,8 @@ class Request:
     def __post_init__(self) -> None:
         if self.count < 1 or self.seed < 0:
             raise BadInput(f"count {self.count} should be at least 1, seed {self.seed} not negative")
+        # a row of the original has a seed of its own: the data set's plus the row's number
+        check_seed(self.seed + (self.count if self.split == ORIGINAL else 0), self.count)
         if self.split not in self.task.splits:
             raise BadInput(f"split {self.split!r} of {self.task.name} should be one of {', '.join(self.task.splits)}")
         if self.convention not in CONVENTIONS:

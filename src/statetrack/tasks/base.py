@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 2**24
 MAX_VALUES = 2**31  # rows times length of one call
+MAX_SEED = 2**63 - 1  # what a whole number of a data file can hold
 SPLITS = ("train", "validation", "test")
 
 Ints = NDArray[np.int32]
@@ -177,7 +178,7 @@ class Task(ABC):
         self, length: int, count: int, seed: int = 0, split: str = "test", window: int = 4096
     ) -> Iterator[tuple[int, Batch]]:
         """The rows of `sample` in windows of positions, in constant memory: (position of the first column, Batch)."""
-        check_size(length, 1, seed, 0)
+        check_window(length, count, seed, window)
         keys, state = self._keys(np.full(count, length), np.arange(count), seed, split), None
         for begin in range(0, length, window):
             inputs = self.draw(keys, begin, min(begin + window, length), state)
@@ -195,8 +196,8 @@ class Task(ABC):
 
     def targets(self, inputs: ArrayLike) -> Ints:
         """The class of the answer after every input (0 where none is defined); a single row or many."""
-        shape = np.shape(inputs)
-        return self.run(check_inputs(inputs, self.inputs, self.name)).targets.reshape(shape)
+        rows = check_inputs(inputs, self.inputs, self.name)
+        return self.run(rows).targets.reshape(np.shape(inputs))
 
     def answers(self, inputs: ArrayLike) -> NDArray[Any]:
         """The real value of the answer after every input."""
@@ -241,17 +242,44 @@ def parameter_types(kind: type[Task]) -> dict[str, Any]:
 
 def check_size(length: int, count: int, seed: int, first: int) -> None:
     """Refuse what cannot be sampled, and say what can."""
+    check_whole(length=length, count=count, seed=seed, first=first)
     if not 1 <= length <= MAX_LENGTH:
         raise BadInput(f"length {length} should lie in 1..{MAX_LENGTH}")
     if count < 0 or first < 0 or seed < 0:
         raise BadInput(f"count {count}, first row {first} and seed {seed} should not be negative")
+    check_seed(seed, first + count)
     if count * length > MAX_VALUES:
         raise BadInput(f"{count} rows of length {length} are more than {MAX_VALUES} values; ask for fewer at a time")
 
 
+def check_window(length: int, count: int, seed: int, window: int) -> None:
+    """Refuse what cannot be streamed: all rows of one window are in memory, the whole length is not."""
+    check_size(length, 1, seed, 0)
+    check_whole(window=window)
+    if window < 1:
+        raise BadInput(f"window {window} should be at least 1")
+    check_size(min(window, length), count, seed, 0)
+
+
+def check_whole(**numbers: Any) -> None:
+    """Refuse what is no whole number."""
+    for name, value in numbers.items():
+        if not hasattr(value, "__index__"):
+            raise BadInput(f"{name} {value!r} should be a whole number")
+
+
+def check_seed(seed: int, rows: int) -> None:
+    """Refuse a seed, or the number of a row, that is too large to be written down."""
+    if seed > MAX_SEED or rows > MAX_SEED:
+        raise BadInput(f"seed {seed} and row {rows} should be at most {MAX_SEED}")
+
+
 def check_inputs(inputs: ArrayLike, alphabet: int, name: str) -> Ints:
     """Inputs as rows of int32; an input outside the alphabet is named with its place."""
-    rows = np.atleast_2d(np.asarray(inputs))
+    try:
+        rows = np.atleast_2d(np.asarray(inputs))
+    except ValueError:
+        raise BadInput(f"inputs of {name} should be one row, or rows of one length") from None
     if rows.size and rows.dtype.kind not in "iu":
         raise BadInput(f"inputs of {name} should be whole numbers, not {rows.dtype}")
     if rows.ndim != 2:

@@ -28,6 +28,8 @@ _KEY = re.compile(r"[a-z_][a-z0-9_]*")
 
 def parse(text: str) -> tuple[str, dict[str, str]]:
     """Split a task's text into its name and its parameters, both still text."""
+    if not isinstance(text, str):
+        raise BadInput(f"{text!r} should be a text such as 'fsm[k=5]'")
     text = text.strip()
     name, inside = _split_off_brackets(text)
     if not name:
@@ -35,7 +37,7 @@ def parse(text: str) -> tuple[str, dict[str, str]]:
     parameters: dict[str, str] = {}
     for part in _split_commas(inside, text):
         key, equals, value = part.partition("=")
-        key, value = key.strip(), value.strip()
+        key, value = key.strip().lower(), value.strip()
         if not equals or not _KEY.fullmatch(key) or not value:
             raise BadInput(f"{part.strip()!r} in {text!r} is not of the form parameter=value")
         if key in parameters:
@@ -130,21 +132,29 @@ def _split_off_brackets(text: str) -> tuple[str, str]:
 
 
 def _split_commas(inside: str, text: str) -> list[str]:
-    """Split at the commas that stand outside brackets and quotes."""
+    """Split at the commas outside brackets and quotes; `inside` is the end of the text, less its last bracket."""
     if not inside.strip():
         return []
-    parts, depth, quoted, begin, escaped = [], 0, False, 0, False
+    before = len(text) - 1 - len(inside)
+    parts, begin, escaped = [], 0, False
+    quote: int | None = None
+    brackets: list[int] = []
     for at, character in enumerate(inside):
-        if quoted:
-            quoted = character != '"' or escaped
+        if quote is not None:
+            quote = None if character == '"' and not escaped else quote
             escaped = character == "\\" and not escaped
         elif character == '"':
-            quoted = True
-        elif character in _OPEN or character in _CLOSE:
-            depth += 1 if character in _OPEN else -1
-        elif character == "," and depth == 0:
+            quote = at
+        elif character in _OPEN:
+            brackets.append(at)
+        elif character in _CLOSE:
+            if not brackets:
+                raise BadInput(f"the {character!r} at character {before + at + 1} of {text!r} closes nothing")
+            brackets.pop()
+        elif character == "," and not brackets:
             parts.append(inside[begin:at])
             begin = at + 1
-    if quoted or depth:
-        raise BadInput(f"a quote or bracket is left open in {text!r}")
+    opened = quote if quote is not None else brackets[-1] if brackets else None
+    if opened is not None:
+        raise BadInput(f"the {inside[opened]!r} at character {before + opened + 1} of {text!r} is left open")
     return [*parts, inside[begin:]]

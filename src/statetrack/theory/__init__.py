@@ -6,16 +6,16 @@ from statetrack.theory.documents import DocumentPrediction
 from statetrack.theory.floors import Floor, Floors, floors
 from statetrack.theory.passport import Passport, passport
 from statetrack.theory.predictions import Prediction, predict
-from statetrack.theory.results import Result
+from statetrack.theory.results import Measured
 from statetrack.theory.verdict import Verdict, verdict
 
 __all__ = [
     "DocumentPrediction",
     "Floor",
     "Floors",
+    "Measured",
     "Passport",
     "Prediction",
-    "Result",
     "Verdict",
     "floors",
     "passport",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from statetrack.theory.documents import DocumentPrediction, Measure
-from statetrack.theory.results import SEEDS, Result, by_seed, most
+from statetrack.theory.results import SEEDS, Measured, by_seed, most
 
 Judged = tuple[str, str, int]
 
 
-def judge(prediction: DocumentPrediction, records: list[Result]) -> Judged:
+def judge(prediction: DocumentPrediction, records: list[Measured]) -> Judged:
     """(outcome, reason, seeds)."""
     test = prediction.test
     if test is None:
@@ -32,7 +32,7 @@ def judge(prediction: DocumentPrediction, records: list[Result]) -> Judged:
     return "confirmed", f"at {', '.join(map(str, lengths))}: {votes[-1][1]}", seeds
 
 
-def _of(records: list[Result], model: str, test: Measure) -> list[Result]:
+def _of(records: list[Measured], model: str, test: Measure) -> list[Measured]:
     return [
         record
         for record in records
@@ -44,7 +44,7 @@ def _of(records: list[Result], model: str, test: Measure) -> list[Result]:
     ]
 
 
-def _seeds_at(records: list[Result], length: int) -> dict[int, list[Result]]:
+def _seeds_at(records: list[Measured], length: int) -> dict[int, list[Measured]]:
     return by_seed(record for record in records if record.length == length)
 
 
@@ -52,7 +52,7 @@ def _decided(yes: list[bool], no: list[bool], why: str) -> tuple[str, str]:
     return ("confirmed" if most(yes) else "refuted" if most(no) else "undecided"), why
 
 
-def _at(test: Measure, mine: list[Result], others: list[Result], length: int) -> tuple[str, str]:
+def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int) -> tuple[str, str]:
     """The vote at one length."""
     here = [record for record in mine if record.length == length]
     there = [record for record in others if record.length == length]
@@ -83,7 +83,7 @@ def _at(test: Measure, mine: list[Result], others: list[Result], length: int) ->
     return _decided(close, apart, f"{shown}, predicted within {value:.2f}")
 
 
-def _along(test: Measure, mine: list[Result], lengths: list[int]) -> tuple[str, str]:
+def _along(test: Measure, mine: list[Measured], lengths: list[int]) -> tuple[str, str]:
     """The votes of the seeds that were measured at the shortest and at the longest length."""
     if len(lengths) < 2:
         return "undecided", "one length only"
@@ -97,6 +97,6 @@ def _along(test: Measure, mine: list[Result], lengths: list[int]) -> tuple[str, 
     return _decided([abs(a.accuracy - b.accuracy) <= test.value for a, b in pairs], apart, shown)
 
 
-def _spread(records: list[Result]) -> str:
+def _spread(records: list[Measured]) -> str:
     accuracies = [record.accuracy for record in records]
     return f"{min(accuracies):.3f} to {max(accuracies):.3f}"

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Any
 
 from statetrack.errors import unknown
+from statetrack.tasks import spec
 
 
 @dataclass(frozen=True)
@@ -197,9 +200,31 @@ def _models() -> Iterator[Model]:
 MODELS = {model.name: model for model in _models()}
 
 
+UNKNOWN = "unknown"
+"""The family of a model that theory has not been told about."""
+CHANGING = ("form", "tanh", "negative", "gated", "bias", "cell", "rotary")
+"""Options that make another recurrence of a model."""
+
+
 def find(name: str) -> Model:
-    """The model of a name, in upper or lower case; any depth of Mamba-2 and E88 is understood."""
-    lower = name.lower()
+    """The model of a name, in upper or lower case, with or without options; any depth of Mamba-2 and E88 is understood.
+
+    A model of somebody's own, by its address or from an installed package, is of the family "unknown".
+
+    >>> find("e88-gain-r2[learned_start=true]").family, find("mine.py:Model").family
+    ('gain-reflections', 'unknown')
+    """
+    bare, options = spec.parse(name)
+    known = _named(bare.lower())
+    if known is None and not _exists(bare):
+        raise unknown("model", bare, MODELS)
+    if known is None or any(option in CHANGING for option in options):
+        return Model(name.strip().lower(), UNKNOWN)
+    numbers = {key: spec.read(options[key], int, key) for key in ("layers", "reflections") if key in options}
+    return replace(known, name=name.strip().lower(), **numbers)
+
+
+def _named(lower: str) -> Model | None:
     if lower in MODELS:
         return MODELS[lower]
     other = re.fullmatch(r"(mamba2|e88|e88-published|e88-gain)-(\d+)l((?:-neg|-notanh)?)", lower)
@@ -208,4 +233,15 @@ def find(name: str) -> Model:
         like = MODELS.get(f"{stem}-{'4l' if stem == 'mamba2' else '1l'}{ending}")
         if like is not None and layers > 0:
             return Model(lower, like.family, layers, like.reflections, like.gated)
-    raise unknown("model", name, MODELS)
+    return None
+
+
+def _exists(bare: str) -> bool:
+    """Whether a name that theory does not know is an address, or a model that is catalogued or installed."""
+    if ":" in bare or bare.lower() in {point.name.lower() for point in entry_points(group="statetrack.models")}:
+        return True
+    if find_spec("torch") is None:
+        return False
+    from statetrack.models import names
+
+    return bare.lower() in names()

@@ -200,13 +200,19 @@ class FloorMaker:
         yield self.floor("counts", np.ones(self.length))
 
     def simulated(self) -> Iterator[Floor]:
+        from statetrack.tasks.streams.distinct import Distinct
+        from statetrack.tasks.streams.track_the_stat import TrackTheStat
+
         self.notes.append("simulated: each answer was chosen on one half of the rows and scored on the other")
         for name, scored in simulation.strategies(self.task, self.length).items():
             low, high = scored.interval
-            says = (
-                SAYS[name] if name != "input" else "the best answer for each x_t, positions taken together by doubling"
-            )
+            says = SAYS[name] if name != "input" else "the better of position and x_t, for x_t positions by doubling"
             yield Floor(name, says, scored.by_position, scored.average, False, low, high, scored.rows)
+        self.notes.append("window: not given, the windows are too many to simulate")
+        if isinstance(self.task, TrackTheStat | Distinct):
+            yield self.floor("counts", np.ones(self.length), says="the answer is a function of the counts")
+        else:
+            self.notes.append("counts: not given, the counts are too many to simulate")
 
 
 def linear_logit(length: int) -> Floats:

@@ -22,6 +22,7 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.tasks.base import Task
+from statetrack.theory.families import UNKNOWN as NO_FAMILY
 from statetrack.theory.families import Model, find
 from statetrack.theory.features import Features
 from statetrack.theory.sources import SOURCES
@@ -75,8 +76,11 @@ def predict(model_name: str, task: Task, about: str = "weights") -> Prediction:
     if about not in ABOUT:
         raise BadInput(f"about={about!r} should be {' or '.join(map(repr, ABOUT))}")
     model, features = find(model_name), Features(task)
-    answer = RULES[model.family](model, features)
-    if about == "training":
+    if model.family == NO_FAMILY:
+        answer = _open("nothing is known here of what this model's recurrence can do")
+    else:
+        answer = RULES[model.family](model, features)
+    if about == "training" and model.family != NO_FAMILY:
         answer = _training(model, features, answer)
     return Prediction(
         model.name, task.name, about, **dataclasses.asdict(answer), family=model.family, layers=model.layers

@@ -1,12 +1,15 @@
-"""Results as the verdict reads them."""
+"""Results as the verdict reads them, and how the record of a training becomes such results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.intervals import wilson
+from statetrack.tasks import task
 
 SURE_LOW = 0.98
 """A run is surely solved when its interval lies above this: 256 rows without an error have the Wilson bound .985."""
@@ -17,7 +20,7 @@ WITNESS_STEPS = 10_000
 
 
 @dataclass(frozen=True)
-class Result:
+class Measured:
     """One measured accuracy with its 95 % interval [low, high], its n, and the floor of its task at this length.
 
     `trained` is the length that the network was trained on; if it is not given, the seed's shortest length stands in.
@@ -39,7 +42,7 @@ class Result:
     metric: str = "accuracy"
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Result:
+    def read(cls, record: Mapping[str, Any]) -> Measured:
         """From a plain record; what it holds besides is left aside."""
         known = {field.name for field in fields(cls)}
         required = [field.name for field in fields(cls) if field.default is MISSING]
@@ -71,9 +74,69 @@ class Result:
         return "solved" if self.surely_solved else "not solved" if self.surely_not_solved else "unclear"
 
 
-def by_seed(records: Iterable[Result]) -> dict[int, list[Result]]:
+def from_record(record: Mapping[str, Any]) -> list[Measured]:
+    """What one training measured, length by length: at the length trained on, beyond it, and along a stream.
+
+    Lengths beyond count as solved by their last 32 positions, a stream by the last positions before its mark. A length
+    that was not measured (the model has too few positions) is left out. Where a length has no n of its own, it is rows;
+    where its floor was too dear to sum over (null), the floor of the next shorter length stands in.
+    """
+    try:
+        cell = record["cell"]
+        shared = {"model": cell["subject"], "task": cell["task"], "seed": cell["seed"], "trained": cell["length"]}
+        whole = {cell["length"]: record, **_by_length(record.get("length_generalisation"))}
+        measured: list[Measured] = []
+        for length, entry in sorted(whole.items()):
+            if entry.get("accuracy") is not None:
+                measured.append(_whole(entry, length, shared, measured))
+        if not measured:
+            return []
+        return [*measured, *_streamed(record.get("stream") or {}, measured, shared)]
+    except KeyError as error:
+        raise BadInput(f"a training record has no {error.args[0]!r}") from None
+
+
+def _by_length(entries: Mapping[str, Any] | None) -> dict[int, Any]:
+    return {int(length): entry for length, entry in (entries or {}).items()}
+
+
+def _whole(entry: Mapping[str, Any], length: int, shared: dict[str, Any], shorter: list[Measured]) -> Measured:
+    """All positions of rows of one length."""
+    low, high = entry["interval"]
+    last = entry.get("last_32_accuracy")
+    if "floor" not in entry:
+        floor = position_floor(shared["task"], length)
+    else:
+        floor = shorter[-1].floor if entry["floor"] is None and shorter else entry["floor"]
+    return Measured.read({
+        **shared, "length": length, "accuracy": entry["accuracy"], "low": low, "high": high, "floor": floor,
+        "n": entry.get("n") or entry["rows"], "solved": entry.get("solved", last is not None and last >= SOLVED),
+    })  # fmt: skip
+
+
+def _streamed(stream: Mapping[str, Any], whole: list[Measured], shared: dict[str, Any]) -> Iterator[Measured]:
+    """The last positions before each mark. Rows are independent, positions are not: the interval counts rows."""
+    for length, accuracy in _by_length(stream.get("accuracy")).items():
+        if accuracy is not None and length not in [one.length for one in whole]:
+            low, high = wilson(accuracy * stream["rows"], stream["rows"])
+            yield Measured.read({
+                **shared, "length": length, "accuracy": accuracy, "low": low, "high": high, "n": stream["rows"],
+                "floor": whole[-1].floor, "solved": accuracy >= SOLVED,
+            })  # fmt: skip
+
+
+@functools.cache
+def position_floor(text: str, length: int) -> float:
+    """What the best answer for each position scores."""
+    from statetrack.theory.floors import FloorMaker
+
+    made = FloorMaker(task(text), length, window=1).gather()
+    return next(floor.average for floor in made if floor.name == "position")
+
+
+def by_seed(records: Iterable[Measured]) -> dict[int, list[Measured]]:
     """The records of each seed."""
-    seeds: dict[int, list[Result]] = {}
+    seeds: dict[int, list[Measured]] = {}
     for record in records:
         seeds.setdefault(record.seed, []).append(record)
     return seeds

@@ -23,7 +23,7 @@ from statetrack.theory import document_tests
 from statetrack.theory.documents import DocumentPrediction
 from statetrack.theory.families import find
 from statetrack.theory.predictions import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
-from statetrack.theory.results import FAR, SEEDS, WITNESS_STEPS, Result, by_seed, most
+from statetrack.theory.results import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, most
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
 
@@ -43,11 +43,11 @@ class Verdict:
         return f"{self.outcome}: {self.why} ({self.seeds} seeds)"
 
 
-def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Result | Mapping[str, Any]]) -> Verdict:
-    """Judge a prediction by results: records with model, task, length, seed, accuracy, n, low, high, floor and
-    solved.
+def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Measured | Mapping[str, Any]]) -> Verdict:
+    """Judge a prediction by results: the records that training writes, or plain ones with model, task, length, seed,
+    accuracy, n, low, high, floor and solved.
     """
-    records = [result if isinstance(result, Result) else Result.read(result) for result in results]
+    records = [measured for result in results for measured in _read(result)]
     if isinstance(prediction, DocumentPrediction):
         return Verdict(*document_tests.judge(prediction, records))
     records = [record for record in records if record.task == prediction.task and record.metric == "accuracy"]
@@ -59,7 +59,13 @@ def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Resul
     return _weights(prediction, own) if prediction.about == "weights" else _training(prediction, own)
 
 
-def _weights(prediction: Prediction, records: list[Result]) -> Verdict:
+def _read(result: Measured | Mapping[str, Any]) -> list[Measured]:
+    if isinstance(result, Measured):
+        return [result]
+    return from_record(result) if "cell" in result else [Measured.read(result)]
+
+
+def _weights(prediction: Prediction, records: list[Measured]) -> Verdict:
     trained = by_seed(record for record in records if not record.witness)
     by_hand = any(record.witness and record.surely_solved and record.length >= WITNESS_STEPS for record in records)
     by_training = any(far_out(runs) == "solved" for runs in trained.values())
@@ -74,7 +80,7 @@ def _weights(prediction: Prediction, records: list[Result]) -> Verdict:
     return Verdict(UNDECIDED, "none solved it far out, which does not show that no weights exist", len(trained))
 
 
-def _training(prediction: Prediction, records: list[Result]) -> Verdict:
+def _training(prediction: Prediction, records: list[Measured]) -> Verdict:
     trained = by_seed(record for record in records if not record.witness)
     if len(trained) < SEEDS:
         return Verdict(UNDECIDED, f"fewer than {SEEDS} seeds were trained", len(trained))
@@ -105,9 +111,9 @@ def _training(prediction: Prediction, records: list[Result]) -> Verdict:
     return Verdict(UNDECIDED, "seeds or intervals do not agree", seeds)
 
 
-def _grows(prediction: Prediction, records: list[Result]) -> Verdict:
+def _grows(prediction: Prediction, records: list[Measured]) -> Verdict:
     """More depth must solve longer sequences, and no depth the longest."""
-    depths: dict[int, list[Result]] = {}
+    depths: dict[int, list[Measured]] = {}
     for record in records:
         try:
             model = find(record.model)
@@ -132,26 +138,30 @@ def _grows(prediction: Prediction, records: list[Result]) -> Verdict:
     return Verdict(UNDECIDED, f"longest length solved: {shown}", seeds)
 
 
-def far_out(runs: list[Result]) -> str:
-    """How one seed did at its longest length: solved, not solved, or unclear when that is not far or not sure."""
-    last = max(runs, key=lambda record: record.length)
-    if last.length < FAR * min(record.trained_on for record in runs):
-        return "unclear"
-    return last.state
+def far_out(runs: list[Measured]) -> str:
+    """How one seed did at its longest length: solved, not solved, or unclear when that is not far or not sure.
+
+    A length that was solved on too few rows to be sure, as streams are, leaves the word to the next shorter one.
+    """
+    far = FAR * min(record.trained_on for record in runs)
+    for record in sorted(runs, key=lambda record: -record.length):
+        if record.length >= far and not (record.solved and record.state == "unclear"):
+            return record.state
+    return "unclear"
 
 
-def _solved_first(runs: list[Result]) -> bool:
+def _solved_first(runs: list[Measured]) -> bool:
     return min(runs, key=lambda record: record.length).surely_solved
 
 
-def _reach(runs: list[Result]) -> int:
+def _reach(runs: list[Measured]) -> int:
     """The longest length that most seeds solved; 0 for none."""
     lengths = sorted({record.length for record in runs}, reverse=True)
     good = (n for n in lengths if most([record.surely_solved for record in runs if record.length == n]))
     return next(good, 0)
 
 
-def _above_floor(trained: dict[int, list[Result]]) -> str:
+def _above_floor(trained: dict[int, list[Measured]]) -> str:
     last = [max(runs, key=lambda record: record.length) for runs in trained.values()]
     ahead = max(record.accuracy - record.floor for record in last)
     return f"the best ended {ahead:+.3f} from its floor"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.tasks import native
-from statetrack.tasks.base import SPLITS, Batch, Ints, Run
+from statetrack.tasks.base import SPLITS, Batch, Ints, Run, check_window
 from statetrack.tasks.streams.numbers import VALUES, MedianTask, NumbersTask, twice_the_median
 
 ORIGINAL = "original"
@@ -40,6 +40,7 @@ class TrackTheStat(NumbersTask):
         if split != ORIGINAL:
             yield from super().stream(length, count, seed, split, window)
             return
+        check_window(length, count, seed, window)
         batch = self.sample(length, count, seed, split)
         for begin in range(0, length, window):
             cut = slice(begin, begin + window)
