@@ -72,6 +72,28 @@ def test_a_model_of_ones_own_from_a_file(tmp_path, capsys):
         (["txc", "mlp[wdith=3]"], "no option 'wdith'"),
         (["txc", "nowhere.py:Model"], "no file nowhere.py"),
         (["modular_arithmetic[ask=end]", "mlp", "--length", "8"], "asks nothing"),
+        (["txc", "mlp", "--set", "batch=abc"], "batch=abc should be a whole number"),
+        (["txc", "mlp", "--set", "batch=1.5"], "batch=1.5 should be a whole number"),
+        (["txc", "mlp", "--set", "batch=["], "--set batch=[ cannot be read"),
+        (["txc", "mlp", "--set", "rates=0.001"], "rates=0.001 should be a list"),
+        (["txc", "mlp", "--set", "rates=[fast]"], "should be positive numbers"),
+        (["txc", "mlp", "--set", "first_length=-4"], "first_length=-4 should be a whole number in 0.."),
+        (["txc", "mlp", "--set", "warmup=-1"], "warmup=-1 should be a whole number in 0.."),
+        (["txc", "mlp", "--set", "validation_rows=0"], "validation_rows=0 should be a whole number in 1.."),
+        (["txc", "mlp", "--set", "check_every=true"], "check_every=True should be a whole number"),
+        (["txc", "mlp", "--set", "clip=.nan"], "clip=nan should be a number in 0..1000"),
+        (["txc", "mlp", "--set", "precision=float8"], "should be float32 or bfloat16"),
+        (["txc", "mlp", "--set", "name=foo"], "unknown protocol setting 'name'"),
+        (["txc", "mlp", "--device", "meta"], "should be auto, cpu or cuda"),
+        (["txc", "mlp", "--device", "mps"], "should be auto, cpu or cuda"),
+        (["txc", "mlp", "--device", "cuda:99"], "torch sees"),
+        (["txc", "mlp", "--seed", str(2**63)], f"seed {2**63} should be a whole number in 0..{2**63 - 1}"),
+        (["txc", "mlp", "--stream", "-1"], "stream -1 should lie in 0.."),
+        (["txc", "os:path"], "os:path is a module, not a class"),
+        (["txc", "math:sqrt"], "math:sqrt"),
+        (["txc", ".a:B"], "cannot import '.a'"),
+        (["txc", "mlp[hidden=[}]"], "option hidden=[} cannot be read"),
+        (["txc", "mlp[hidden=1000000000000]"], "cannot build mlp"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, part, capsys):
@@ -80,6 +102,25 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, part, capsys):
     assert said.startswith("statetrack: ")
     assert part in said
     assert said.count("\n") == 1
+
+
+def test_a_number_with_an_exponent_is_a_number(capsys):
+    assert main(["train", "txc", "mlp[hidden=4]", "--length", "4", *SHORT, "--set", "weight_decay=1e-2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["cell"]["protocol"]["weight_decay"] == 0.01
+
+
+def test_a_damaged_result_is_named_and_made_again(capsys, tmp_path):
+    arguments = ["train", "txc", "mlp[hidden=4]", "--length", "4", "--out", str(tmp_path), "--json", *SHORT]
+    assert main(arguments) == 0
+    first = json.loads(capsys.readouterr().out)
+    file = next(tmp_path.glob("*.json"))
+    file.write_text(file.read_text()[:100])
+    assert main(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"statetrack: {file} is damaged (not whole JSON); its cell is run again\n"
+    assert json.loads(captured.out)[0]["accuracy"] == first[0]["accuracy"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_demo_shows_rows_and_a_table(capsys, monkeypatch):

@@ -62,16 +62,15 @@ def show_table(results: list[Result]) -> None:
     rows = []
     for result in results:
         record = result.record
-        beyond = [number(record["length_generalisation"][length]["last_32_accuracy"]) for length in lengths]
+        beyond = [number(record["length_generalisation"][length].get("last_32_accuracy")) for length in lengths]
         rows.append(
             [result.cell.subject, MODELS[result.cell.subject], number(record["tail_accuracy"]), *beyond,
              f"{record['train_seconds']:.0f}"]
         )  # fmt: skip
     print_table(["model", "", f"at {LENGTH}", *(f"at {length}" for length in lengths), "seconds"], rows)
     floor = results[0].record["floor"]
-    kept = [
-        r.cell.subject for r in results if r.record["length_generalisation"][lengths[-1]]["last_32_accuracy"] >= 0.99
-    ]
+    last = {r.cell.subject: r.record["length_generalisation"][lengths[-1]].get("last_32_accuracy") for r in results}
+    kept = [name for name, accuracy in last.items() if accuracy is not None and accuracy >= 0.99]
     print(f"\nAccuracy at the end of a row; guessing scores {floor:.2f}.")
     print(f"Still right at {lengths[-1]}: {', '.join(kept) or 'none of them'}.")
     print("Next: statetrack list tasks, statetrack show s5, statetrack train --help")

@@ -54,6 +54,7 @@ def command(
         results = train_many(
             task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol_or_name=protocol,
             settings=changes, stream=stream, out=out, device=device, report=report, tick=tick,
+            warn=lambda line: print(f"statetrack: {line}", file=sys.stderr),
         )  # fmt: skip
     if as_json:
         print_json([result.to_dict() for result in results])
@@ -65,16 +66,15 @@ def command(
 
 def read_settings(given: list[str]) -> dict[str, Any]:
     """`name=value` pairs; values are read as YAML, so that 64 is a number."""
-    import yaml
-
     from statetrack.errors import BadInput
+    from statetrack.training.protocol import plain
 
     pairs = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
             raise BadInput(f"--set {text} should be of the form name=value")
-        pairs[name.strip()] = yaml.safe_load(value)
+        pairs[name.strip()] = plain(value, f"--set {name.strip()}")
     return pairs
 
 

@@ -131,7 +131,7 @@ def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **op
     check_options(name, build, options)
     with seeded(seed):
         made = built(name, build, inputs=inputs, outputs=outputs, **{**fixed, **options})
-    made.text = text_of(name, build, fixed, options, sha256)  # type: ignore[assignment]
+    made.text = text_of(name, build, fixed, options, sha256)
     return made
 
 

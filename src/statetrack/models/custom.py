@@ -123,8 +123,8 @@ def from_package(name: str) -> ModuleType:
     """Import a module by its dotted name."""
     try:
         return importlib.import_module(name)
-    except (ImportError, ValueError) as error:
-        raise BadInput(f"cannot import {name!r}: {one_line(error)}") from error
+    except Exception as error:
+        raise BadInput(f"cannot import {name!r}: {type(error).__name__}: {one_line(error)}") from error
 
 
 def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: int, **options: Any) -> SequenceModel:
@@ -140,8 +140,11 @@ def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: i
 
 
 def as_model(made: Any, name: str, inputs: int, outputs: int) -> SequenceModel:
-    """A SequenceModel as it is, any other module wrapped."""
+    """A SequenceModel as it is, any other module wrapped. Only a class that says so itself has foldable layers."""
     if isinstance(made, SequenceModel):
+        kind = type(made)
+        if not kind.__module__.startswith("statetrack.models.") and "foldable" not in vars(kind):
+            made.foldable = False
         return made
     if not isinstance(made, nn.Module):
         raise BadInput(f"{name} makes a {type(made).__name__}; expected a torch.nn.Module")

@@ -40,6 +40,8 @@ class SequenceModel(nn.Module):
     recurrent: bool = True
     # Whether its parameters may carry a dimension of replicas (see layers.py); otherwise replicas run in turn.
     foldable: bool = True
+    # The model's name with the options that differ from their defaults; None where nobody named it.
+    text: str | None = None
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

@@ -48,5 +48,5 @@ def load_for(path: Path, run: str) -> tuple[dict[str, Tensor], dict[str, Any]] |
 
 
 def save_weights(path: Path, model: torch.nn.Module, note: dict[str, Any]) -> None:
-    """A trained model's weights by name."""
-    save(path, dict(model.state_dict()), note)
+    """A trained model's weights by name; weights that are tied stand under each of their names."""
+    save(path, {name: tensor.clone() for name, tensor in model.state_dict().items()}, note)

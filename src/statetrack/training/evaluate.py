@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from statetrack.models import SequenceModel
+from statetrack.models.custom import one_line
 from statetrack.tasks.base import Batch, Task
 from statetrack.tasks.finite import BinaryTask
 from statetrack.training import metrics
 
 TEST_ROWS = 1024
 TEST_TOKENS = {"cpu": 2**19, "cuda": 2**23}  # of one evaluation
+TEST_LOGITS = {"cpu": 2**32, "cuda": 2**36}  # the same, in numbers: tokens times classes
 PASS_TOKENS = {"cpu": 2**15, "cuda": 2**20}  # of one forward pass
+PASS_LOGITS = {"cpu": 2**28, "cuda": 2**31}  # of one forward pass: 1 GiB, 8 GiB
 GENERALISE = (2, 4, 8, 16)  # times the length
 TAIL = 32  # positions at the end that length generalisation looks at
 STREAM_ROWS, STREAM_TAIL = 64, 1024
@@ -51,28 +54,36 @@ class Evaluator:
         batch = self.task.sample(self.length, self.rows_at(self.length), self.seed, "test")
         right, asked = self.right(batch), batch.mask.astype(bool)
         tail = metrics.tail(right, asked)
+        tail_interval, last_interval = metrics.tail_interval(right, asked), metrics.tail_interval(right, asked, TAIL)
         return {
             **metrics.summary(right, asked),
             **metrics.crossings(right, asked, batch.targets),
             "accuracy_by_position": metrics.by_position(right, asked),
             "accuracy_at_end": metrics.share(right[:, -1:], asked[:, -1:]),
             "tail_accuracy": tail,
+            "tail_interval": tail_interval,
             "last_32_accuracy": metrics.tail(right, asked, TAIL),
+            "last_32_interval": last_interval,
             "solved": tail is not None and tail >= 0.99,
         }
 
     def beyond(self, length: int) -> dict[str, Any]:
-        """The accuracy at another length, over all positions and over the last ones."""
+        """The accuracy at another length, over all positions and over the last ones; a model may fail there."""
         if self.limit is not None and length > self.limit:
             return {"accuracy": None, "reason": f"the model has {self.limit} positions"}
         batch = self.task.sample(length, self.rows_at(length), self.seed, "test")
-        right, asked = self.right(batch), batch.mask.astype(bool)
+        try:
+            right, asked = self.right(batch), batch.mask.astype(bool)
+        except Exception as error:
+            return failed(error)
         low, high = metrics.row_interval(right, asked)
         return {
             "accuracy": metrics.share(right, asked),
             "interval": [low, high],
             "rows": len(right),
+            "n": int(asked.sum()),
             "last_32_accuracy": metrics.tail(right, asked, TAIL),
+            "last_32_interval": metrics.tail_interval(right, asked, TAIL),
         }
 
     def off_distribution(self) -> dict[str, Any] | None:
@@ -91,45 +102,64 @@ class Evaluator:
         return {"accuracy": accuracy, "mean": float(np.mean(known)), "worst": min(known)}
 
     def exhaustive(self) -> dict[str, Any] | None:
-        """The exact accuracy over all binary strings, where they are few enough."""
+        """The exact accuracy over all binary strings, each with the chance the task draws it, where they are few.
+
+        A string with k ones has the weight p^k (1-p)^(T-k).
+        """
         if not isinstance(self.task, BinaryTask) or self.length > EXHAUSTIVE:
             return None
         codes = np.arange(2**self.length)
         batch = self.task.batch((codes[:, None] >> np.arange(self.length)) & 1)
         right, asked = self.right(batch), batch.mask.astype(bool)
+        ones = batch.inputs.sum(1)
+        weights = self.task.p**ones * (1 - self.task.p) ** (self.length - ones)
+        told, hits = (weights[:, None] * asked).sum(), (weights[:, None] * (right & asked)).sum()
         return {
             "strings": len(codes),
-            "accuracy": metrics.share(right, asked),
-            "full_sequence_accuracy": float((right | ~asked).all(1).mean()),
+            "accuracy": float(hits / told) if told else None,
+            "full_sequence_accuracy": float((weights * (right | ~asked).all(1)).sum() / weights.sum()),
         }
 
-    @torch.no_grad()
     def stream(self, steps: int, tick: Tick = lambda _: None) -> dict[str, Any]:
         """Accuracy over the last 1,024 positions at every doubling up to `steps`, in constant memory."""
         if not self.model.recurrent:
             return {"accuracy": None, "reason": "the model keeps no state of constant size"}
+        try:
+            curve = self._stream(steps, tick)
+        except Exception as error:
+            return failed(error)
+        return {"rows": STREAM_ROWS, "positions": min(STREAM_TAIL, steps), "accuracy": curve}
+
+    @torch.no_grad()
+    def _stream(self, steps: int, tick: Tick) -> dict[str, float | None]:
         self.model.eval()
         state = self.model.initial_state(STREAM_ROWS, self.device)
         marks = stream_marks(self.length, steps)
         curve: dict[str, float | None] = {}
+        right = asked = np.zeros((STREAM_ROWS, 0), bool)  # of the last windows, as far as they count
         for begin, batch in self.task.stream(steps, STREAM_ROWS, self.seed, "test", window=STREAM_TAIL):
             logits, state = self.model.forward_from(to_ids(batch.inputs, self.device), state)
             end = begin + batch.inputs.shape[1]
+            if end in marks or end > steps - STREAM_TAIL:  # the last window may be short and need the one before
+                now = logits.argmax(-1).cpu().numpy() == batch.targets
+                right = np.concatenate([right, now], axis=1)[:, -STREAM_TAIL:]
+                asked = np.concatenate([asked, batch.mask.astype(bool)], axis=1)[:, -STREAM_TAIL:]
             if end in marks or end == steps:
-                right = logits.argmax(-1).cpu().numpy() == batch.targets
-                curve[str(end)] = metrics.share(right, batch.mask.astype(bool))
+                curve[str(end)] = metrics.share(right, asked)
             tick(f"stream {end:,} of {steps:,}")
-        return {"rows": STREAM_ROWS, "positions": STREAM_TAIL, "accuracy": curve}
+        return curve
 
     def rows_at(self, length: int) -> int:
-        return max(16, min(TEST_ROWS, TEST_TOKENS[self.device.type] // length))
+        kind = self.device.type
+        tokens = min(TEST_TOKENS[kind], TEST_LOGITS[kind] // self.task.outputs)
+        return max(16, min(TEST_ROWS, tokens // length))
 
     def right(self, batch: Batch) -> NDArray[np.bool_]:
         """Where the model's answer is the right one."""
         return np.concatenate([self._predict(part) for part in self._parts(batch.inputs)]) == batch.targets
 
     def _parts(self, inputs: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        rows = max(1, PASS_TOKENS[self.device.type] // inputs.shape[1])
+        rows = pass_rows(self.device, inputs.shape[1], self.task.outputs)
         yield from (inputs[begin : begin + rows] for begin in range(0, len(inputs), rows))
 
     @torch.no_grad()
@@ -137,6 +167,20 @@ class Evaluator:
         self.model.eval()
         classes: NDArray[np.int64] = self.model(to_ids(inputs, self.device)).argmax(-1).cpu().numpy()
         return classes
+
+
+def pass_rows(device: torch.device, length: int, outputs: int) -> int:
+    """How many rows one forward pass takes: bounded in tokens, and in logits where there are very many classes.
+
+    >>> pass_rows(torch.device("cpu"), 64, 2), pass_rows(torch.device("cpu"), 64, 362_880)
+    (512, 11)
+    """
+    return max(1, min(PASS_TOKENS[device.type], PASS_LOGITS[device.type] // outputs) // length)
+
+
+def failed(error: Exception) -> dict[str, Any]:
+    """What stands in a record where the model itself failed, beyond the length that it was trained on."""
+    return {"accuracy": None, "reason": f"{type(error).__name__}: {one_line(error)}"}
 
 
 def to_ids(inputs: NDArray[Any], device: torch.device) -> Tensor:

@@ -1,4 +1,4 @@
-"""All parameters of R replicas as one matrix (R, P), and AdamW on it.
+"""All parameters of R replicas that are trained as one matrix (R, P), and AdamW on it.
 
 A model's parameters become views of the matrix's columns, their gradients views of a second matrix. Then an optimizer
 step is a dozen operations however many layers there are, clipping and the learning rate are one number a row, a replica
@@ -25,7 +25,7 @@ class FlatParameters:
     def __init__(self, replicas: Replicas) -> None:
         names = [name for name, _ in _named(replicas)[0]]
         sizes = [p[0].numel() if replicas.folded else p.numel() for _, p in _named(replicas)[0]]
-        like = next(replicas.parameters())
+        like = _named(replicas)[0][0][1]
         self.values = torch.zeros(replicas.count, sum(sizes), device=like.device, dtype=like.dtype)
         self.gradients = torch.zeros_like(self.values)
         self.decays = torch.ones(sum(sizes), device=like.device, dtype=like.dtype)
@@ -52,8 +52,11 @@ class FlatParameters:
 
 
 def _named(replicas: Replicas) -> list[list[tuple[str, nn.Parameter]]]:
-    """For each part of the replicas its parameters; the names are those of the first part."""
-    return [[(f"parts.{i}.{name}", p) for name, p in part.named_parameters()] for i, part in enumerate(replicas.parts)]
+    """For each part of the replicas its parameters, without those that are frozen; the first part's names count."""
+    return [
+        [(f"parts.{i}.{name}", p) for name, p in part.named_parameters() if p.requires_grad]
+        for i, part in enumerate(replicas.parts)
+    ]
 
 
 class AdamW:

@@ -1,7 +1,8 @@
 """Fit R replicas of one model to one task. The loop reads from top to bottom.
 
 Every replica has its own seed or learning rate, its own rows, its own progress through the protocol; a replica that is
-done waits with a learning rate of 0. So what comes out for a seed does not depend on which seeds run beside it.
+done waits with a learning rate of 0. So what comes out for a seed does not depend on which seeds run beside it, up to
+rounding: sums over a batched product may be taken in another order.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from torch import Tensor
 
 from statetrack.errors import BadInput
 from statetrack.models import Replicas, SequenceModel
+from statetrack.models.custom import own_name
 from statetrack.tasks.base import Task
 from statetrack.training import checkpoint, metrics
+from statetrack.training.evaluate import pass_rows
 from statetrack.training.feed import Feed, Rows, Wanted, tensors
 from statetrack.training.flat import AdamW, FlatParameters
 from statetrack.training.graph import Stepper
@@ -72,6 +75,7 @@ def fit(
 ) -> Fit:
     """Train one replica for each (model, seed, rate); with a `saved` file, go on from it and keep it up to date."""
     replicas = Replicas(models).to(device)
+    freeze(replicas, models[0])
     flat = FlatParameters(replicas)
     optimizer = AdamW(flat, protocol.weight_decay, protocol.clip)
     progress = [Progress(protocol, rate, protocol.stages(length)) for rate in rates]
@@ -111,6 +115,14 @@ def fit(
     with torch.no_grad():
         flat.values.copy_(run.best_weights)
     return run
+
+
+def freeze(replicas: Replicas, like: SequenceModel) -> None:
+    """Parameters that the model keeps fixed stay so in every replica."""
+    trained = {name: p.requires_grad for name, p in like.named_parameters()}
+    for part in replicas.parts:
+        for name, p in part.named_parameters():
+            p.requires_grad_(trained[name])
 
 
 def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[Wanted, ...]:
@@ -168,15 +180,16 @@ def validate(run: Fit, length: int) -> tuple[Any, Any]:
     count = max(16, min(protocol.validation_rows, protocol.most_tokens // length))
     batches = [run.task.sample(length, count, seed, "validation") for seed in run.seeds]
     ids = torch.stack([tensors(b.inputs, b.targets, b.mask)[0] for b in batches]).to(run.device)
+    rows = max(1, pass_rows(run.device, length, run.task.outputs) // len(run.seeds))
     run.replicas.eval()
-    logits = run.replicas(ids)
+    classes = torch.cat([run.replicas(part).argmax(-1).cpu() for part in ids.split(rows, dim=1)], dim=1)
     run.replicas.train()
-    right = logits.argmax(-1).cpu().numpy() == np.stack([b.targets for b in batches])
+    right = classes.numpy() == np.stack([b.targets for b in batches])
     return right, np.stack([b.mask for b in batches]).astype(bool)
 
 
-def ran_out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+def ran_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 def out_of_memory(stepper: Stepper, rows: Rows) -> str:
@@ -225,6 +238,7 @@ class Keeper:
             return
         note = {
             "run": self.identity,
+            "seeds": self.run.seeds,
             "progress": [p.to_dict() for p in self.run.progress],
             "losses": self.run.losses,
             "tokens": self.run.tokens,
@@ -249,5 +263,5 @@ def describe(run: Fit, length: int) -> dict[str, Any]:
     protocol = {key: value for key, value in vars(run.progress[0].protocol).items() if key != "rates"}
     return {
         "task": run.task.name, "length": length, "seeds": run.seeds, "rates": rates, "protocol": protocol,
-        "model": type(run.replicas.first).__name__, "shapes": shapes,
+        "model": getattr(run.replicas.first, "text", None) or own_name(run.replicas.first), "shapes": shapes,
     }  # fmt: skip

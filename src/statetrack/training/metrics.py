@@ -49,6 +49,12 @@ def tail(right: Bools, asked: Bools, positions: int | None = None) -> float | No
     return share(right[:, -width:], asked[:, -width:])
 
 
+def tail_interval(right: Bools, asked: Bools, positions: int | None = None) -> list[float]:
+    """The interval of `tail`, over rows."""
+    width = positions or max(1, right.shape[1] // 4)
+    return list(row_interval(right[:, -width:], asked[:, -width:]))
+
+
 def crossings(right: Bools, asked: Bools, targets: NDArray[Any]) -> dict[str, Any]:
     """The accuracy where the answer changes, and of the pair (right before it *and* at it).
 

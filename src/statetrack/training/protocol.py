@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import yaml
 
 from statetrack.errors import BadInput, unknown
 
 SOLVED = 0.99  # accuracy over the last quarter of the positions
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+LEAST = {"batch": 1, "check_every": 1, "most_checks": 1, "most_tokens": 1, "validation_rows": 1}  # the others: 0
+MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -38,23 +45,11 @@ class Protocol:
 
     def with_changes(self, **changes: Any) -> Protocol:
         """The same protocol with other numbers; what is not a number of a protocol is refused by name."""
-        known = {f.name for f in dataclasses.fields(self)}
+        known = [f.name for f in dataclasses.fields(self) if f.name != "name"]
         for key in changes:
             if key not in known:
                 raise unknown("protocol setting", key, known)
-        changed = dataclasses.replace(self, **changes)
-        changed.check()
-        return changed
-
-    def check(self) -> None:
-        positive = {"batch": self.batch, "check_every": self.check_every, "most_checks": self.most_checks}
-        for key, value in positive.items():
-            if value < 1:
-                raise BadInput(f"{key}={value} should be at least 1")
-        if not self.rates or not all(0 < rate < 10 for rate in self.rates):
-            raise BadInput(f"learning rates {list(self.rates)} should be positive numbers below 10")
-        if self.precision not in ("float32", "bfloat16"):
-            raise BadInput(f"precision={self.precision} should be float32 or bfloat16")
+        return dataclasses.replace(self, **checked({key: getattr(self, key) for key in known} | changes))
 
     def batch_at(self, length: int) -> int:
         """Rows a step: the batch, or fewer where the tokens would be too many."""
@@ -70,6 +65,62 @@ class Protocol:
             return [length]
         doublings = math.ceil(math.log2(length / self.first_length))
         return [self.first_length * 2**n for n in range(doublings)] + [length]
+
+
+def checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a protocol as values of their types, so that 1 and 1.0 make one result; what is wrong is named."""
+    kinds = {f.name: f.type for f in dataclasses.fields(Protocol)}
+    read = {"int": whole_number, "float": number, "tuple[float, ...]": rates, "str": precision}
+    return {key: read[str(kinds[key])](key, value) for key, value in settings.items()}
+
+
+def whole_number(key: str, value: Any) -> int:
+    least = LEAST.get(key, 0)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise BadInput(f"{key}={value} should be a whole number in {least}..{MOST}")
+    return value
+
+
+def number(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1000:
+        raise BadInput(f"{key}={value} should be a number in 0..1000")
+    return float(value)
+
+
+def rates(key: str, value: Any) -> tuple[float, ...]:
+    """One learning rate or more, each once."""
+    if not isinstance(value, list | tuple) or not value:
+        raise BadInput(f"{key}={value} should be a list of learning rates, such as [0.001,0.003]")
+    for rate in value:
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 10:
+            raise BadInput(f"learning rates {list(value)} should be positive numbers below 10")
+    if len(set(value)) < len(value):
+        raise BadInput(f"learning rates {list(value)} should differ")
+    return tuple(float(rate) for rate in value)
+
+
+def precision(key: str, value: Any) -> str:
+    if value not in ("float32", "bfloat16"):
+        raise BadInput(f"{key}={value} should be float32 or bfloat16")
+    return str(value)
+
+
+def plain(text: str, where: str) -> Any:
+    """The value that a text on the command line stands for, read as YAML; 1e-3, there a text, is a number here.
+
+    >>> plain("1e-3", "x"), plain("[2e-3,1]", "x"), plain("true", "x")
+    (0.001, [0.002, 1], True)
+    """
+    try:
+        return numbers_in(yaml.safe_load(text))
+    except (yaml.YAMLError, ValueError) as error:
+        raise BadInput(f"{where}={text} cannot be read as a value: {' '.join(str(error).split())}") from None
+
+
+def numbers_in(value: Any) -> Any:
+    if isinstance(value, list):
+        return [numbers_in(each) for each in value]
+    return float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
 
 
 PROTOCOLS = {

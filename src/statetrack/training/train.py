@@ -5,26 +5,32 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import yaml
+from torch import nn
 
 import statetrack
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check, model
+from statetrack.models.custom import as_model, own_name
 from statetrack.sweep import Cell, Store
+from statetrack.sweep.store import Damage, read_record
 from statetrack.tasks import Task, spec, task
-from statetrack.tasks.base import check_size
+from statetrack.tasks.base import MAX_LENGTH, check_size
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.evaluate import Evaluator
-from statetrack.training.loop import Fit, fit
-from statetrack.training.protocol import Progress, Protocol, protocol
+from statetrack.training.loop import Fit, fit, ran_out_of_memory
+from statetrack.training.protocol import Progress, Protocol, plain, protocol
+
+MOST_SEED = 2**63 - 1
+CHEAP_FLOOR = 4096  # positions up to which the floor of a longer row is worth its time
 
 Report = Callable[[Fit], None]
 Tick = Callable[[str], None]
@@ -53,7 +59,7 @@ class Result:
 
 
 def train(
-    task_or_name: Task | str, model_or_name: SequenceModel | str, *, length: int = 64, seed: int = 0, **options: Any
+    task_or_name: Task | str, model_or_name: nn.Module | str, *, length: int = 64, seed: int = 0, **options: Any
 ) -> Result:
     """Train one model on one task at one length; see `train_many` for the options."""
     return train_many(task_or_name, model_or_name, length=length, seeds=[seed], **options)[0]
@@ -61,7 +67,7 @@ def train(
 
 def train_many(
     task_or_name: Task | str,
-    model_or_name: SequenceModel | str,
+    model_or_name: nn.Module | str,
     *,
     length: int = 64,
     seeds: list[int],
@@ -72,40 +78,94 @@ def train_many(
     device: str = "auto",
     report: Report = lambda _: None,
     tick: Tick = lambda _: None,
+    warn: Tick = lambda _: None,
 ) -> list[Result]:
     """Train a seed after the other as replicas of one batched model, and evaluate each.
 
     `settings` change numbers of the protocol; with several learning rates in `rates`, validation chooses for each seed.
     `stream` evaluates on so many steps as well. With a folder `out`, results, weights and a checkpoint are kept there:
-    what is there already is not done again, and a run that was killed goes on where it was.
+    what is there already is not done again, and a run that was killed goes on where it was. `warn` is told of a
+    damaged result that is made again.
     """
     the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
     rules = protocol(protocol_or_name).with_changes(**(settings or {}))
     place = pick_device(device)
-    subject = model_or_name if isinstance(model_or_name, str) else type(model_or_name).__name__.lower()
+    check_numbers(length, seeds, stream)
+    subject = subject_of(model_or_name, the_task, kept=out is not None)
     cells = [Cell(the_task.name, subject, length, seed, vars(rules) | {"stream": stream}) for seed in seeds]
     store = Store(Path(out)) if out is not None else None
     found = {cell.seed: record for cell in cells if store and (record := store.read(cell))}
-    missing = [cell for cell in cells if cell.seed not in found]
-    made = _train_cells(the_task, model_or_name, missing, rules, stream, store, place, report, tick) if missing else {}
+    missing = sorted({cell for cell in cells if cell.seed not in found}, key=lambda cell: cell.seed)
+    saved = checkpoint_path(store, cells) if store else None
+    if store:
+        _tell_damage(store, missing, warn)
+    made = {}
+    if missing:
+        made = _train_cells(the_task, model_or_name, missing, rules, stream, store, saved, place, report, tick)
+    if saved:
+        saved.unlink(missing_ok=True)
     return [made[cell.seed] if cell.seed in made else Result(cell, _inner(found[cell.seed])) for cell in cells]
 
 
+def check_numbers(length: int, seeds: list[int], stream: int) -> None:
+    """Refuse what cannot be run before anything is."""
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED:
+            raise BadInput(f"seed {seed} should be a whole number in 0..{MOST_SEED}")
+    check_size(length, 1, 0, 0)
+    if not 0 <= stream <= MAX_LENGTH:
+        raise BadInput(f"stream {stream} should lie in 0..{MAX_LENGTH}")
+
+
+def checkpoint_path(store: Store, cells: list[Cell]) -> Path:
+    """One checkpoint for all that a call asks for, so that it is found again when some of it is done."""
+    return store.folder / f"{store.scratch(cells).name}.checkpoint.safetensors"
+
+
+def _tell_damage(store: Store, cells: list[Cell], warn: Tick) -> None:
+    for cell in cells:
+        damage = read_record(store.path(cell), cell)
+        if isinstance(damage, Damage):
+            warn(f"{damage.path} is damaged ({damage.why}); its cell is run again")
+
+
+def seeds_to_train(missing: list[int], saved: Path | None) -> list[int]:
+    """The seeds of the checkpoint, where one is there, so that it can be continued; else those that are missing.
+
+    A checkpoint that lacks a missing seed (a result was removed meanwhile) is of no use.
+    """
+    if saved is None or not saved.exists():
+        return missing
+    begun = sorted(set(checkpoint.load(saved)[1]["seeds"]))
+    if set(missing) <= set(begun):
+        return begun
+    saved.unlink()
+    return missing
+
+
 def _train_cells(
-    the_task: Task, model_or_name: SequenceModel | str, cells: list[Cell], rules: Protocol, stream: int,
-    store: Store | None, place: torch.device, report: Report, tick: Tick,
+    the_task: Task, model_or_name: nn.Module | str, cells: list[Cell], rules: Protocol, stream: int,
+    store: Store | None, saved: Path | None, place: torch.device, report: Report, tick: Tick,
 ) -> dict[int, Result]:  # fmt: skip
-    length, seeds = cells[0].length, [cell.seed for cell in cells]
-    check_size(length, 1, min(seeds), 0)
+    length, subject = cells[0].length, cells[0].subject
+    seeds = seeds_to_train([cell.seed for cell in cells], saved)
     runs = [(seed, rate) for seed in seeds for rate in rules.rates]
-    models = [built(model_or_name, the_task, seed) for seed, _ in runs]
-    check(models[0], the_task.inputs, the_task.outputs)
-    limit = getattr(models[0], "positions", None)
-    if limit is not None and length > limit:
-        raise BadInput(f"{cells[0].subject} has {limit} positions; length {length} does not fit")
-    saved = store.path(cells[0], "checkpoint.safetensors") if store else None
-    if not the_task.sample(length, 16, split="validation").mask.any():
-        raise BadInput(f"{the_task.name} asks nothing at length {length}; choose another length")
+    with memory_named(f"{len(runs)} x {subject} at length {length}"):
+        models = [built(model_or_name, the_task, seed) for seed, _ in runs]
+        check(models[0], the_task.inputs, the_task.outputs)
+        limit = getattr(models[0], "positions", None)
+        if limit is not None and length > limit:
+            raise BadInput(f"{subject} has {limit} positions; length {length} does not fit")
+        if not the_task.sample(length, 16, split="validation").mask.any():
+            raise BadInput(f"{the_task.name} asks nothing at length {length}; choose another length")
+        return _fit_and_measure(the_task, models, cells, runs, rules, stream, store, saved, place, report, tick)
+
+
+def _fit_and_measure(
+    the_task: Task, models: list[SequenceModel], cells: list[Cell], runs: list[tuple[int, float]], rules: Protocol,
+    stream: int, store: Store | None, saved: Path | None, place: torch.device, report: Report, tick: Tick,
+) -> dict[int, Result]:  # fmt: skip
+    length = cells[0].length
     floor = floors_of(the_task, length)["position"].average
     run = fit(
         the_task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], rules, place,
@@ -120,7 +180,7 @@ def _train_cells(
         record["rates_tried"] = [
             {
                 "rate": runs[r][1],
-                "validation_accuracy": run.progress[r].best,
+                "validation_accuracy": validated(run.progress[r]),
                 "diverged_at": run.progress[r].diverged_at,
             }
             for r in rows
@@ -129,8 +189,6 @@ def _train_cells(
         if store:
             checkpoint.save_weights(store.path(cell, "safetensors"), trained[row], {"cell": cell.to_dict()})
             store.write(cell, results[cell.seed].to_dict())
-    if saved:
-        saved.unlink(missing_ok=True)
     return results
 
 
@@ -146,7 +204,7 @@ def measure(
         "steps": progress.step,
         "final_train_loss": finite(progress.history[-1]["loss"]) if progress.history else None,
         "epochs_to_converge": epochs_to_converge(progress),
-        "validation_accuracy": max(progress.best, 0.0),
+        "validation_accuracy": validated(progress),
         "parameters": trained.parameter_count,
         "state_size": trained.state_size,
         "tokens_per_second": run.tokens / run.seconds if run.seconds else None,
@@ -158,9 +216,13 @@ def measure(
     record |= Evaluator(the_task, trained, cell.length, cell.seed).everything(stream, tick)
     known = floors_of(the_task, cell.length)
     by_position = [None if math.isnan(value) else value for value in known["position"].by_position.tolist()]
-    record["floor"] = known["position"].average
+    record["floor"] = finite(known["position"].average)
+    record["floor_exact"] = known["position"].exact
     record["floors"] = {floor.name: floor.average for floor in known.floors}
     record["floor_by_position"] = by_position
+    for beyond, entry in record["length_generalisation"].items():
+        cheap = known["position"].exact and int(beyond) <= CHEAP_FLOOR
+        entry["floor"] = finite(floors_of(the_task, int(beyond))["position"].average) if cheap else None
     record["skill_by_position"] = metrics.skill(record["accuracy_by_position"], by_position)
     record["evaluation_seconds"] = time.monotonic() - began
     return record
@@ -172,27 +234,58 @@ def floors_of(the_task: Task, length: int) -> Floors:
     return floors(the_task, length, window=1)
 
 
+def validated(progress: Progress) -> float | None:
+    """The best accuracy on validation data; None where a run diverged before there was any."""
+    return progress.best if progress.best >= 0 else None
+
+
 def epochs_to_converge(progress: Progress) -> int | None:
-    """The first check, at the full length, whose accuracy is within .001 of the best."""
+    """Which check at the full length, counted from its first, is the first within .001 of the best of them."""
     full = [entry for entry in progress.history if entry["length"] == progress.stages[-1]]
     if not full:
         return None
     best = max(entry["accuracy"] for entry in full)
-    first = next(entry for entry in full if entry["accuracy"] >= best - 0.001)
-    return progress.history.index(first) + 1
+    return next(count for count, entry in enumerate(full, 1) if entry["accuracy"] >= best - 0.001)
 
 
 def finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def built(model_or_name: SequenceModel | str, the_task: Task, seed: int) -> SequenceModel:
+def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> SequenceModel:
     """The model for this task: a name with options, `e88-gain-r2[learned_start=true]`, or one that is there already."""
+    if isinstance(model_or_name, nn.Module):
+        return as_model(model_or_name, own_name(model_or_name), the_task.inputs, the_task.outputs)
     if not isinstance(model_or_name, str):
-        return model_or_name
+        raise BadInput(f"a model is a name or a torch.nn.Module, not a {type(model_or_name).__name__}")
     name, given = spec.parse(model_or_name)
-    options = {key: yaml.safe_load(value) for key, value in given.items()}
+    options = {key: value if key == "sha256" else plain(value, f"{name}: option {key}") for key, value in given.items()}
     return model(name, inputs=the_task.inputs, outputs=the_task.outputs, seed=seed, **options)
+
+
+def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> str:
+    """What a cell calls the model: its text. One that was not built by name has none, and cannot be kept."""
+    made = built(model_or_name, the_task, seed=0)
+    text: str | None = getattr(made, "text", None)
+    if text is None and kept:
+        raise BadInput(
+            f"a {own_name(made)} that is there already does not say what it is, so its results cannot be kept; give "
+            "its name, such as file.py:Class, or leave out `out`"
+        )
+    return text or own_name(made).lower()
+
+
+@contextmanager
+def memory_named(what: str) -> Iterator[None]:
+    """Memory that runs out is said in one line."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not ran_out_of_memory(error):
+            raise
+        raise BadInput(
+            f"out of memory: {what} does not fit; choose a smaller model, or fewer seeds at a time"
+        ) from error
 
 
 def pick_device(device: str) -> torch.device:
@@ -203,8 +296,10 @@ def pick_device(device: str) -> torch.device:
         chosen = torch.device(device)
     except RuntimeError:
         raise BadInput(f"device {device!r} should be auto, cpu or cuda") from None
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise BadInput("device 'cuda' is asked for, but torch sees no GPU here")
+    if chosen.type not in ("cpu", "cuda"):
+        raise BadInput(f"device {device!r} should be auto, cpu or cuda")
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise BadInput(f"device {device!r} is asked for, but torch sees {torch.cuda.device_count() or 'no'} GPU here")
     return chosen
 
 
