@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -24,13 +26,11 @@ class Cell:
     protocol: dict[str, Any]
 
     def __post_init__(self) -> None:
-        # As it comes back from a file: a tuple is a list, a key is a text.
-        object.__setattr__(self, "protocol", json.loads(json.dumps(self.protocol)))
+        object.__setattr__(self, "protocol", _plain(self.protocol))
 
     @cached_property
     def key(self) -> str:
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:20]
+        return hashlib.sha256(_text(self.to_dict()).encode()).hexdigest()[:20]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -46,3 +46,10 @@ class Cell:
 
     def __str__(self) -> str:
         return f"{self.task}, {self.subject}, length {self.length}, seed {self.seed}"
+
+
+def _plain(value: Any) -> Any:
+    """As it comes back from a JSON file: a tuple is a list."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

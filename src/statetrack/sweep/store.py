@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,21 +92,29 @@ class Store:
 
     def record(self, cell: Cell) -> dict[str, Any] | None:
         """A cell's record of any status, or None where there is none or it is damaged."""
-        record = read_record(self.path(cell))
-        return record if isinstance(record, dict) and record["cell"] == cell.to_dict() else None
+        record = read_record(self.path(cell), cell)
+        return record if isinstance(record, dict) else None
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All whole records of the folder."""
-        yield from (entry for entry in self.entries() if isinstance(entry, dict))
+        yield from (entry for _, entry in self.entries() if isinstance(entry, dict))
 
-    def entries(self) -> Iterator[dict[str, Any] | Damage]:
-        """Every JSON file of the folder, in the order of their names: its record, or what is wrong with it."""
+    def damaged(self) -> Iterator[Damage]:
+        """The files of the folder that should be records and are not."""
+        yield from (entry for _, entry in self.entries() if isinstance(entry, Damage))
+
+    def entries(self, known: Mapping[str, Cell] | None = None) -> Iterator[tuple[str, dict[str, Any] | Damage]]:
+        """The key and the record of every JSON file, in the order of their names, or what is wrong with the file.
+
+        `known` cells by key save hashing what a record says that it is.
+        """
         with os.scandir(self.folder) as files:
             names = sorted(entry.name for entry in files if entry.name.endswith(".json") and entry.name[0] != ".")
         for name in names:
-            entry = read_record(self.folder / name)
+            key = name.removesuffix(".json")
+            entry = read_record(self.folder / name, (known or {}).get(key))
             if entry is not None:
-                yield entry
+                yield key, entry
 
     def scratch(self, cells: Iterable[Cell]) -> Path:
         """Where cells that are run together keep their checkpoint. Another set of cells has another place."""
@@ -121,7 +129,7 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def read_record(path: Path) -> dict[str, Any] | Damage | None:
+def read_record(path: Path, expected: Cell | None = None) -> dict[str, Any] | Damage | None:
     """The record in a file, what is wrong with the file, or None where there is no file."""
     try:
         data = path.read_bytes()
@@ -133,13 +141,16 @@ def read_record(path: Path) -> dict[str, Any] | Damage | None:
         record = json.loads(data)
     except ValueError:
         return Damage(path, "not whole JSON")
-    return record if _is_ours(record, path.stem) else Damage(path, "not a record of statetrack, or of another cell")
+    ours = _is_ours(record, path.stem, expected)
+    return record if ours else Damage(path, "not a record of statetrack, or of another cell")
 
 
-def _is_ours(record: Any, key: str) -> bool:
+def _is_ours(record: Any, key: str, expected: Cell | None) -> bool:
     if not isinstance(record, dict) or record.get("status", DONE) not in STATUSES:
         return False
     held = record.get("cell")
+    if expected is not None:
+        return bool(held == expected.to_dict())
     if not isinstance(held, dict) or not KEY.fullmatch(key):
         return False
     try:

@@ -1,0 +1,31 @@
+"""`statetrack merge`: join folders of cells."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from statetrack.sweep.archive import Joined
+
+
+def command(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of cells.")],
+    out: Annotated[Path, typer.Option(help="The folder that gets them all; it may hold cells already.")],
+) -> None:
+    """Join folders from several machines. Of two records of a cell the better one stays.
+
+    Example: statetrack merge from-laptop from-cluster --out all
+    """
+    from statetrack.sweep import merge
+
+    report(merge(folders, out), out)
+
+
+def report(joined: Joined, out: Path) -> None:
+    for damage in joined.damaged:
+        print(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
+    print(f"{out}: {joined.taken} cells taken, {joined.kept} were there already")

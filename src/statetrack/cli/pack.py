@@ -1,0 +1,40 @@
+"""`statetrack pack` and `statetrack unpack`: a folder of cells as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from statetrack.cli.merge import report
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
+    archive: Annotated[Path, typer.Argument(help="The file to write: .tar, .tar.gz or .tgz")],
+    weights: Annotated[bool, typer.Option("--weights", help="The trained weights as well.")] = False,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="Checkpoints of cells under way as well, to go on elsewhere.")
+    ] = False,
+) -> None:
+    """Pack the records of a folder into one file, the same bytes for the same cells.
+
+    Example: statetrack pack demo-results demo.tar.gz
+    """
+    from statetrack.sweep import pack
+
+    print(f"{archive}: {pack(folder, archive, weights, checkpoints)} cells")
+
+
+def unpack(
+    archive: Annotated[Path, typer.Argument(help="A file that pack wrote.")],
+    folder: Annotated[Path, typer.Argument(help="The folder that gets the cells; it may hold some already.")],
+) -> None:
+    """Put the cells of a packed file into a folder.
+
+    Example: statetrack unpack demo.tar.gz demo-results
+    """
+    from statetrack.sweep import unpack
+
+    report(unpack(archive, folder), folder)

@@ -1,0 +1,154 @@
+"""Join folders of cells, and pack a folder into one file and back. The better record of a cell stays: a result before
+a reason why it was skipped, that before a failure; among equals the one that is there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from statetrack.errors import BadInput
+from statetrack.files import together
+from statetrack.sweep.cell import Cell
+from statetrack.sweep.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, read_record
+
+ENDINGS = (".tar", ".tar.gz", ".tgz")
+RANK = {**dict.fromkeys(FINISHED, 3), SKIPPED: 2, FAILED: 1}
+PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
+SIDE = re.compile(r"[0-9a-f]{20}\.(json|safetensors)")
+SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
+
+
+@dataclass
+class Joined:
+    """What a merge did."""
+
+    taken: int = 0
+    kept: int = 0  # there already, as good or better
+    damaged: list[Damage] = field(default_factory=list)
+
+
+def merge(sources: list[Path], target: Path) -> Joined:
+    """Copy the cells, weights and plans of folders into one."""
+    stores = [Store.existing(source) for source in sources]
+    home, joined = Store(target), Joined()
+    for store in stores:
+        if store.folder.resolve() == home.folder.resolve():
+            continue
+        for _, record in store.entries():
+            if isinstance(record, Damage):
+                joined.damaged.append(record)
+            elif _take(store, home, record):
+                joined.taken += 1
+            else:
+                joined.kept += 1
+        _take_hidden(store, home)
+    return joined
+
+
+def _take(store: Store, home: Store, record: dict[str, Any]) -> bool:
+    cell = Cell(**record["cell"])
+    there = read_record(home.path(cell))
+    if isinstance(there, dict) and _rank(there) >= _rank(record):
+        return False
+    weights = store.path(cell, "safetensors")
+    if weights.exists():
+        _copy(weights, home.path(cell, "safetensors"))
+    home.write(cell, record)
+    return True
+
+
+def _rank(record: dict[str, Any]) -> int:
+    return RANK[record.get("status", DONE)]
+
+
+def _take_hidden(store: Store, home: Store) -> None:
+    """Plans, and the scratch of cells that are under way, where the target has none of that name."""
+    for path in _hidden(store, checkpoints=True):
+        target = home.folder / path.relative_to(store.folder)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _copy(path, target)
+
+
+def _copy(path: Path, target: Path) -> None:
+    with together(target) as (part,):
+        shutil.copyfile(path, part)
+
+
+def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool = False) -> int:
+    """All whole records in one tar file, the same bytes for the same cells; how many there are."""
+    if not archive.name.endswith(ENDINGS):
+        raise BadInput(f"{archive} should end in {', '.join(ENDINGS)}")
+    store = Store.existing(folder)
+    cells = [Cell(**record["cell"]) for record in store.records()]
+    paths = [store.path(cell) for cell in cells]
+    if weights:
+        paths += [path for cell in cells if (path := store.path(cell, "safetensors")).exists()]
+    paths += _hidden(store, checkpoints)
+    with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for path in sorted(paths):
+                _add(tar, path, str(path.relative_to(folder)))
+        stream.flush()
+    return len(cells)
+
+
+def _hidden(store: Store, checkpoints: bool) -> Iterator[Path]:
+    yield from (store.hidden / "plans").glob("*.json")
+    if checkpoints:
+        found = (store.hidden / "work").glob("*/*")
+        yield from (path for path in found if SCRATCH.fullmatch(str(path.relative_to(store.folder))))
+
+
+def _compressed(file: IO[bytes], archive: Path) -> Any:
+    if archive.name.endswith(".tar"):
+        return io.BufferedWriter(file)
+    return gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    """A member with nothing of this machine in it."""
+    data = path.read_bytes()
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(data), 0o644
+    tar.addfile(member, io.BytesIO(data))
+
+
+def unpack(archive: Path, folder: Path) -> Joined:
+    """Merge an archive into a folder. Only names that `pack` writes are taken out of it."""
+    with tempfile.TemporaryDirectory(dir=_parent(folder)) as place:
+        try:
+            with tarfile.open(archive) as tar:
+                for member in tar:
+                    _extract(tar, member, archive, Path(place))
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise BadInput(f"{archive} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        return merge([Path(place)], folder)
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> None:
+    known = any(pattern.fullmatch(member.name) for pattern in (SIDE, PLAN, SCRATCH))
+    source = tar.extractfile(member) if member.isfile() and known and ".." not in member.name else None
+    if source is None:
+        raise BadInput(f"{archive} holds {member.name!r}, which is no file of a packed folder; nothing was taken")
+    target = place / member.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("wb") as file:
+        shutil.copyfileobj(source, file)
+
+
+def _parent(folder: Path) -> Path:
+    parent = Path(os.path.abspath(folder)).parent
+    if not parent.is_dir():
+        raise BadInput(f"{parent} is no folder; make it first")
+    return parent
