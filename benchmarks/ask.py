@@ -1,0 +1,110 @@
+"""What asking costs: tokens and time of a 300-turn episode, cached, resent, and in one teacher-forced pass.
+
+    python benchmarks/ask.py            the whole table
+    python benchmarks/ask.py --quick    60 turns
+
+A random Llama of two layers; the oracle's replies are forced, so that every episode goes to its end. "resent" forgets
+everything between turns, as a server without a cache does; within a turn it has one. One thread, and seconds of that
+thread, so that other work on the machine does not count: on an idle core they are those of the clock.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import statetrack as st
+from statetrack.ask import Dialogue, Episode, Rules, dialogue, solver
+from statetrack.ask.engines.forced import score
+from statetrack.ask.engines.hf import HFEngine
+from statetrack.ask.run import ask
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ask"))
+from tiny_models import llama, tokenizer
+
+TURNS = 60 if "--quick" in sys.argv else 300
+WIDTH, WORDS = 384, 12_288
+TASK = st.task("track_the_stat.median")
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def engine(resend: bool = False) -> HFEngine:
+    made = HFEngine(llama(WORDS, WIDTH), tokenizer(), "hf:random", resend=resend)
+    made.forced = lambda request: request.dialogue.reply(request.turn)
+    return made
+
+
+def converse(asked: HFEngine, dialogues: list[Dialogue]) -> list[Episode]:
+    episodes = [Episode(each) for each in dialogues]
+    while pairs := [(game, request) for game in episodes if (request := game.request()) is not None]:
+        for (game, _), reply in zip(pairs, asked.replies([request for _, request in pairs])):
+            game.receive(reply)
+    return episodes
+
+
+def line(what: str, value: str, asked: str, good: bool) -> bool:
+    print(f"{what:<64}{value:>14}{asked:>12}{'' if good else '   NOT REACHED'}")
+    return good
+
+
+def local() -> bool:
+    cached, resent = engine(), engine(resend=True)
+    size = sum(weights.numel() for weights in cached.model.parameters())
+    print(
+        f"Llama, 2 layers, {size / 1e6:.1f} M parameters, float32, one thread, {TURNS} turns\n"
+    )
+    told = dialogue(TASK, Rules(), 0, TURNS)
+    converse(cached, [dialogue(TASK, Rules(), 1, 3)])  # warms up
+    cached.processed = 0
+    games: list[Episode] = []
+    by_turns = timed(lambda: games.extend(converse(cached, [told])))
+    assert games[0].status == "done"
+    once = timed(lambda: score(cached, told))
+    again = timed(lambda: converse(resent, [told]))
+    final = len(cached.chat.ids(games[0].messages, reply_follows=False))
+    print(f"{'':<64}{'measured':>14}{'asked':>12}")
+    line("final length, tokens", f"{final:,}", "", True)
+    good = line("tokens processed / final length, cached", f"{cached.processed / final:.4f}", "<= 1.02",
+                cached.processed <= 1.02 * final)  # fmt: skip
+    line("tokens processed / final length, resent", f"{resent.processed / final:.1f}", "", True)
+    line("seconds cached", f"{by_turns:.2f}", "", True)
+    line("seconds resent", f"{again:.2f}", "", True)
+    line("seconds teacher-forced", f"{once:.2f}", "", True)
+    good &= line("resent / cached, time", f"{again / by_turns:.1f}", ">= 10", again >= 10 * by_turns)
+    return good & line("cached / teacher-forced, time", f"{by_turns / once:.1f}", ">= 10", by_turns >= 10 * once)
+
+
+def batched(rows: int = 8) -> None:
+    asked, told = engine(), [dialogue(TASK, Rules(), row, TURNS // 5) for row in range(rows)]
+    one = timed(lambda: converse(asked, told[:1]))
+    all_at_once = timed(lambda: converse(asked, told))
+    line(
+        f"{rows} episodes of {TURNS // 5} turns one by one / in one batch, time",
+        f"{rows * one / all_at_once:.1f}",
+        "",
+        True,
+    )
+
+
+def overhead() -> bool:
+    """20 episodes of 300 turns with an answer that costs nothing."""
+    ask(TASK, Rules(), solver("oracle"), [0])  # compiles the running median
+    seconds = timed(lambda: ask(TASK, Rules(), solver("oracle"), range(20)))
+    return line("20 x 300 turns with a free model, seconds", f"{seconds:.2f}", "< 1", seconds < 1)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    reached = local()
+    batched()
+    reached &= overhead()
+    sys.exit(0 if reached else 1)

@@ -1,0 +1,152 @@
+"""How an answer is written, and how a reply is read.
+
+The strict reader follows Track the Stat: after strip and lower-case, the first `[tag: value]` with exactly one space.
+The lenient reader takes whatever can be meant; what the strict one reads, it reads alike.
+
+>>> median = Form("median")
+>>> median.write("63"), median.read("So it is **[Median: 63.0]**."), median.read("[median:63]")
+('[median: 63]', 63.0, None)
+>>> median.read_leniently("[median:63]"), median.read_leniently("I would say 7.5"), median.read_leniently("no idea")
+(63.0, 7.5, None)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from statetrack.tasks import Task
+
+Value = float | str | tuple[int, ...]
+"""What a reply means: a number rounded to one decimal, words in lower case, or the images of a permutation."""
+
+NUMBER, WORDS, IMAGES, CYCLES = "number", "words", "images", "cycles"
+MOST_WORDS = 1000  # so many different answers in words are looked for one by one
+
+_PATTERNS = {
+    NUMBER: r"[0-9]+(?:\.[0-9]+)?",
+    IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
+    CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) ?)+",
+}
+_LOOSE = {
+    NUMBER: r"[-+]?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?",
+    IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
+    CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) *)+",
+}
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of an answer: `[tag: value]`, or without a tag the bare value and nothing else.
+
+    `degree` is the number of points of a permutation, for the kinds `images` and `cycles`; `words` are the answers
+    there are, for the kind `words` (none: any text without a closing bracket).
+    """
+
+    tag: str = ""
+    kind: str = NUMBER
+    degree: int = 0
+    words: tuple[str, ...] = ()
+
+    def write(self, answer: str) -> str:
+        """The canonical reply."""
+        return f"[{self.tag}: {answer}]" if self.tag else answer
+
+    def value(self, text: str) -> Value | None:
+        """What a written answer means; None for what is no permutation of the right points."""
+        if self.kind == NUMBER:
+            return round(float(text), 1)
+        if self.kind == WORDS:
+            return " ".join(text.lower().split())
+        return _images(text, self.degree, cycles=self.kind == CYCLES)
+
+    def read(self, reply: str, last: bool = False) -> Value | None:
+        """The value of the first match (or the last, after reasoning); None for a violation of the format."""
+        found = self.find(reply, last)
+        return None if found is None else self.value(found[1])
+
+    def find(self, reply: str, last: bool = False) -> tuple[str, str] | None:
+        """The matched part of the reply as it was written, and the answer in it."""
+        text = reply.strip()
+        if not self.tag:
+            text = text.splitlines()[-1].strip() if last and text else text
+            match = self._strict.fullmatch(text.lower())
+            return (text, match[1]) if match else None
+        matches = list(self._strict.finditer(text.lower()))
+        if not matches:
+            return None
+        match = matches[-1 if last else 0]
+        # Lower case can change the length of a text in some scripts; the canonical form then stands for it.
+        same = len(text.lower()) == len(text)
+        return (text[match.start() : match.end()] if same else match[0]), match[1]
+
+    def read_leniently(self, reply: str, last: bool = False) -> Value | None:
+        """The strict value; else what follows the tag; else the last thing that looks like an answer."""
+        strict = self.read(reply, last)
+        if strict is not None:
+            return strict
+        text = reply.strip().lower()
+        if self.tag:
+            near = re.findall(rf"{re.escape(self.tag)}[^0-9a-z(\[-]{{0,8}}(?:is )?({self._loose})", text)
+            if near:
+                return self.value(near[-1 if last else 0])
+        anywhere = re.findall(self._loose, text)
+        return self.value(anywhere[-1]) if anywhere else None
+
+    @cached_property
+    def _words(self) -> str:
+        ordered = sorted((word.lower() for word in self.words), key=len, reverse=True)
+        return "|".join(map(re.escape, ordered)) or r"[^\]\n]+"
+
+    @cached_property
+    def _strict(self) -> re.Pattern[str]:
+        value = _PATTERNS.get(self.kind) or self._words
+        return re.compile(rf"\[{re.escape(self.tag)}: ({value})\]" if self.tag else f"({value})")
+
+    @cached_property
+    def _loose(self) -> str:
+        return _LOOSE.get(self.kind) or self._words
+
+
+def form(task: Task, tag: str) -> Form:
+    """The form of a task's answers: numbers where all are numbers, else words."""
+    texts = [task.answer_text(answer) for answer in range(min(task.outputs, MOST_WORDS))]
+    if all(re.fullmatch(_PATTERNS[NUMBER], text) for text in texts):
+        return Form(tag)
+    return Form(tag, WORDS, words=tuple(texts) if task.outputs <= MOST_WORDS else ())
+
+
+def _images(text: str, degree: int, cycles: bool) -> tuple[int, ...] | None:
+    """The images of the points 0..degree-1; None where the text is no permutation of them."""
+    if not cycles:
+        images = _points(text, degree)
+        return images if sorted(images) == list(range(degree)) else None
+    moved = list(range(degree))
+    seen: list[int] = []
+    for inside in re.findall(r"\(([^)]*)\)", text):
+        cycle = _points(inside, degree)
+        seen += cycle
+        for here, there in zip(cycle, (*cycle[1:], *cycle[:1])):
+            moved[min(here, degree - 1)] = there
+    good = len(set(seen)) == len(seen) and all(point < degree for point in seen)
+    return tuple(moved) if good else None
+
+
+def _points(text: str, degree: int) -> tuple[int, ...]:
+    """The numbers in a text; one too long to be a point stands as `degree`, which is none."""
+    return tuple(int(digits) if len(digits) < 6 else degree for digits in re.findall(r"[0-9]+", text))
+
+
+_REFUSALS = re.compile(
+    r"\b(i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:'|no)t|cannot|won't) |as an ai\b|i must decline|i refuse)",
+)
+
+
+def is_refusal(reply: str) -> bool:
+    """Whether a reply without an answer declines to give one.
+
+    >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("[median 5]")
+    (True, False)
+    """
+    return bool(_REFUSALS.search(reply.replace("’", "'").lower()))

@@ -1,0 +1,172 @@
+"""`statetrack ask`: put a task to a language model, or to a baseline, and count how far it gets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from statetrack.ask import Rules
+    from statetrack.tasks import Task
+
+SAMPLES = 250
+
+
+def command(
+    task: Annotated[str, typer.Argument(help="The task's text, such as track_the_stat.median, s5 or cups[n=4].")],
+    model: Annotated[
+        str, typer.Option(help="hf:PATH_OR_NAME (also a GGUF file), or PROVIDER/MODEL as Inspect names it.")
+    ] = "",
+    solver: Annotated[str, typer.Option(help="Who answers; `statetrack list solvers` lists them.")] = "implicit",
+    samples: Annotated[int, typer.Option(help="How many samples.")] = SAMPLES,
+    first: Annotated[int, typer.Option(help="The number of the first sample.")] = 0,
+    length: Annotated[int | None, typer.Option(help="Inputs a sample: 300 turn by turn, 20 whole.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the results; a second run goes on there.")] = None,
+    way: Annotated[str, typer.Option(help="turns: one input a turn; whole: all in one prompt.")] = "turns",
+    style: Annotated[str, typer.Option(help="Permutations as ids, table, cycles or generators.")] = "ids",
+    shots: Annotated[int, typer.Option(help="Worked examples in a whole prompt.")] = 0,
+    relabel: Annotated[int | None, typer.Option(help="A seed that shuffles the IDs of a group.")] = None,
+    regime: Annotated[str, typer.Option(help="instant, or thinking: room to reason before the answer.")] = "instant",
+    keep_reasoning: Annotated[bool, typer.Option(help="Leave the reasoning in the history.")] = False,
+    history: Annotated[
+        str, typer.Option(help="stop at the first error; or go on with own, corrected or absent replies.")
+    ] = "stop",
+    every: Annotated[int, typer.Option(help="Ask at every n-th input only.")] = 1,
+    distractor: Annotated[
+        list[str] | None, typer.Option(help="chatter, streams, words or retractions; may be given again.")
+    ] = None,
+    parser: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
+    room: Annotated[int, typer.Option(help="Tokens a reply may have; 0: 32 instant, 2048 thinking.")] = 0,
+    limit: Annotated[int, typer.Option(help="Tokens an episode may use before it is cut off; 0: any.")] = 0,
+    batch: Annotated[int, typer.Option(help="Episodes side by side.")] = 16,
+    device: Annotated[str, typer.Option(help="For hf: auto, cpu or cuda.")] = "auto",
+    teacher_forced: Annotated[bool, typer.Option(help="For hf: score all turns in one pass.")] = False,
+    compat: Annotated[bool, typer.Option(help="Count as the original does: a perfect run has 299.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Show what would be asked and an estimate of the tokens.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask a model, sample by sample, and print how long it keeps track.
+
+    Example: statetrack ask track_the_stat.median --model hf:PATH --samples 20 --out results
+    """
+    from statetrack import ask as core
+    from statetrack import tasks
+    from statetrack.ask.run import ask
+    from statetrack.cli.output import print_json
+    from statetrack.errors import BadInput
+
+    if samples < 1 or first < 0 or batch < 1:
+        raise BadInput(f"--samples {samples} and --batch {batch} should be at least 1, --first {first} at least 0")
+    chosen, who = tasks.task(task), core.solver(solver)
+    rules = core.Rules(
+        way=way, style=style, shots=shots, relabel=relabel, regime=regime, keep_reasoning=keep_reasoning,
+        history=history, every=every, distractors=tuple(distractor or ()), parser=parser, room=room, limit=limit,
+    )  # fmt: skip
+    numbers = range(first, first + samples)
+    if dry_run:
+        _print_estimate(chosen, rules, numbers, length, who.shows_state, as_json)
+        return
+    if who.needs_model and not model:
+        raise BadInput(f"solver {who.name} needs a model: --model hf:PATH_OR_NAME or PROVIDER/MODEL")
+
+    def engine() -> Any:
+        from statetrack.ask.engines import engine as make
+
+        return make(model, batch=batch, **({"device": device} if model.startswith("hf:") else {}))
+
+    with watch(samples) as report:
+        records = ask(
+            chosen, rules, who, numbers, length=length, model=model, engine=engine, out=out, forced=teacher_forced,
+            report=report,
+        )  # fmt: skip
+    cell = records[0]["cell"]
+    summary = {"task": cell["task"], "subject": cell["subject"], "length": cell["length"],
+               "protocol": cell["protocol"], **({"chance": 1 / chosen.outputs} if way == "whole" else {}),
+               **core.summary(records, compat)}  # fmt: skip
+    if as_json:
+        print_json(summary)
+    else:
+        print_summary(summary)
+        if out:
+            print(f"\n{len(records)} results in {out}")
+    failed = [record for record in records if record["status"] != "done"]
+    if failed:
+        print(f"statetrack: the server failed in {len(failed)} episodes ({failed[0]['detail']}); what was answered is"
+              " kept, and the same command goes on from there", file=sys.stderr)  # fmt: skip
+        raise typer.Exit(1)
+
+
+def _print_estimate(
+    task: Task, rules: Rules, samples: range, length: int | None, shows_state: bool, as_json: bool
+) -> None:
+    """What perfect episodes would cost, from the first sample, and what the model would be told."""
+    from statetrack.ask import dialogue, estimate
+    from statetrack.cli.output import print_json, print_table
+
+    one = dialogue(task, rules, samples[0], length)
+    cost = estimate([one], shows_state).to_dict()
+    total = {name: number * len(samples) for name, number in cost.items()}
+    told = one.system or one.turns[0].text
+    if as_json:
+        print_json({"task": task.name, "samples": len(samples), "turns": one.asked, "tokens_each": cost,
+                    "tokens": total, "prompt": told})  # fmt: skip
+        return
+    print(f"{told}\n\n{task.name}: {len(samples)} samples of {one.asked} answers; tokens if every answer is right\n")
+    rows = [[name, f"{cost[name]:,}", f"{total[name]:,}"] for name in cost]
+    print_table(["estimate", "one episode", "all"], rows)
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """The result keys, then what they hide."""
+    from statetrack.ask.survival import median_survival
+    from statetrack.cli.output import print_table
+
+    low, high = summary["avg_interval"]
+    print(f"{summary['task']}, {summary['subject']}: {summary['episodes']} episodes of {summary['length']} inputs,"
+          f" counted {summary['counting']}\n")  # fmt: skip
+    rows = [
+        ["avg_max_length", f"{summary['avg_max_length']:.3f}", f"{low:.3f} to {high:.3f}"],
+        ["stddev_max_length", f"{summary['stddev_max_length']:.3f}", ""],
+        ["median_max_length", f"{summary['median_max_length']:g}", ""],
+        ["max_max_length", summary["max_max_length"], ""],
+        ["min_max_length", summary["min_max_length"], ""],
+        ["violation_rate", f"{summary['violation_rate']:.3f}", _between(summary["violation_interval"])],
+        ["accuracy of all answers", *_share(summary["accuracy"])],
+        *([["  chance", f"{summary['chance']:.3g}", ""]] if "chance" in summary else []),
+        ["  where the answer changes", *_share(summary["steps"]["change"])],
+        ["  where it stays", *_share(summary["steps"]["no_change"])],
+        ["half have failed by turn", median_survival(summary["survival"]) or "-", ""],
+    ]
+    print_table(["", "value", "95 %"], rows)
+    print("\nended: " + ", ".join(f"{count} {kind}" for kind, count in summary["ended"].items() if count))
+    if any(summary["tokens"].values()):
+        print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
+
+
+def _share(counted: dict[str, Any]) -> list[str]:
+    if counted["accuracy"] is None:
+        return ["-", ""]
+    return [f"{counted['accuracy']:.3f} (n = {counted['n']:,})", _between(counted["interval"])]
+
+
+def _between(interval: list[float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+@contextmanager
+def watch(samples: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar of the episodes that ended, where a person looks on."""
+    if not sys.stderr.isatty():
+        yield lambda ended, turns: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("asking", total=samples)
+        yield lambda ended, turns: bar.update(line, completed=ended, description=f"asking, {turns:,} turns")

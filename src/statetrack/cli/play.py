@@ -1,0 +1,84 @@
+"""`statetrack play`: a person answers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from statetrack.ask import Dialogue, Request
+
+CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
+
+
+def command(
+    task: Annotated[str, typer.Argument(help="The task's text, such as track_the_stat.median or cups[n=3].")],
+    sample: Annotated[int, typer.Option(help="Which sample.")] = 0,
+    length: Annotated[int | None, typer.Option(help="Inputs; 300 where nothing is said.")] = None,
+    history: Annotated[str, typer.Option(help="hidden: only the newest input is on the screen; or shown.")] = "hidden",
+    state: Annotated[bool, typer.Option(help="Show the state as well, as for the explicit solver.")] = False,
+    out: Annotated[Path | None, typer.Option(help="A folder for the result.")] = None,
+    compat: Annotated[bool, typer.Option(help="Count as the original does.")] = False,
+) -> None:
+    """Play a task yourself: type the bare answer to every input, until the first mistake.
+
+    Example: statetrack play track_the_stat.median --length 20
+    """
+    from statetrack import tasks
+    from statetrack.ask import Rules, dialogue
+    from statetrack.ask.run import ask
+    from statetrack.ask.solvers import Explicit, Human
+    from statetrack.errors import unknown
+
+    if history not in ("hidden", "shown"):
+        raise unknown("history", history, ("hidden", "shown"))
+    rules, chosen = Rules(), tasks.task(task)
+    game = dialogue(chosen, rules, sample, length)
+    print(f"{game.system}\n\nHere you type the answer alone; its frame is added. Ctrl-C ends the game.")
+    reader = Reader(hide=history == "hidden", state=state)
+    human = Human(reader.read)
+    try:
+        reader.wait()
+        records = ask(chosen, rules, Explicit(human) if state else human, [sample], length=length, out=out)
+    except (EOFError, KeyboardInterrupt):
+        print(f"\nended by you after {max(0, reader.turns - 1)} answers")
+        raise typer.Exit(130) from None
+    _print_end(records[0], game, compat)
+
+
+class Reader:
+    """Shows an input and reads an answer."""
+
+    def __init__(self, hide: bool, state: bool) -> None:
+        self.hide, self.state, self.turns = hide, state, 0
+
+    def wait(self) -> None:
+        if self.hide:
+            input("Press Enter to begin. ")
+
+    def read(self, request: Request) -> str:
+        from statetrack.ask.state import state_text
+
+        self.turns += 1
+        if self.hide and sys.stdout.isatty():
+            print(CLEAR, end="")
+        if self.state:
+            print(f"state: {state_text(request.dialogue.task, request.turn.seen)}")
+        answer = ""
+        while not answer:
+            answer = input(f"{self.turns:>3}. {request.turn.text}   {request.dialogue.wording.tag}: ").strip()
+        return answer
+
+
+def _print_end(record: dict[str, Any], game: Dialogue, compat: bool) -> None:
+    from statetrack.ask.metrics import max_length
+
+    answered = max_length(record, compat)
+    if record["ended"] == "done":
+        print(f"\nAll {record['asked']} right. max_length {answered}")
+        return
+    turn = [turn for turn in game.turns if turn.target is not None][record["max_length"]]
+    print(f"\nThe answer was {game.reply(turn)}. max_length {answered} of {record['asked']}")
