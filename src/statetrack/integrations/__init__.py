@@ -1,0 +1,1 @@
+"""Thin adapters to the tools that evaluators already use."""

@@ -1,0 +1,97 @@
+"""What a provider's exception means: ask again, give up, or the context is full."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+
+from inspect_ai.model import Model
+from tenacity import RetryError
+
+from statetrack.ask.episode import CONTEXT, SERVER, Reply
+from statetrack.ask.secrets import HIDDEN, scrub
+
+LONGEST = 300  # characters of an error that are kept
+PASSING = (408, 409, 425, 429)  # the client errors that may pass: time-out, conflict, too early, too many requests
+
+_FULL = re.compile(
+    r"context[ _](?:length|window|size)|maximum (?:context|input)|prompt is too long|too many (?:input )?tokens"
+    r"|exceeds? the (?:model's |available )?(?:context|maximum)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Try:
+    """What came of one request. `again` says whether asking once more may help, `after` how many seconds the server
+    wants to be left alone."""
+
+    reply: Reply
+    again: bool
+    after: float | None = None
+
+
+def judge(error: Exception, model: Model) -> Try:
+    """What came of a request that raised an error.
+
+    Whatever is not an answer of the server's (a time-out, a broken connection, a text that is no JSON, an object
+    without what a reply has) may pass. Of the answers, a client error stays, except for the few in PASSING.
+    """
+    error = _meant(error)
+    status = _status(error)
+    text = said(error, model)
+    stays = status is not None and 400 <= status < 500 and status not in PASSING
+    if stays and _FULL.search(text):
+        return Try(Reply(failure=CONTEXT, detail=text), again=False)
+    decision = model.api.should_retry(error)
+    return Try(Reply(failure=SERVER, detail=text), not stays, getattr(decision, "retry_after", None))
+
+
+def _meant(error: Exception) -> Exception:
+    """The error of the last try, where Inspect wraps it into the news that it tried no more."""
+    last = error.last_attempt.exception() if isinstance(error, RetryError) else None
+    return last if isinstance(last, Exception) else error
+
+
+def _status(error: BaseException | None) -> int | None:
+    """The HTTP status of an error or of what caused it."""
+    while error is not None:
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int):
+            return status
+        error = error.__cause__
+    return None
+
+
+def said(error: Exception, model: Model) -> str:
+    """An error in one line, without keys."""
+    error = _meant(error)
+    words = getattr(error, "provider_message", None) or str(error)
+    line = " ".join(hidden(f"{type(error).__name__}: {words}", model).split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
+class _Scrubbing(logging.Filter):
+    """Keeps keys out of the log of calls that Inspect writes beside its results."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = scrub(record.getMessage()), ()
+        for name in ("error", "stacktrace"):
+            if hasattr(record, name):
+                setattr(record, name, scrub(str(getattr(record, name))))
+        return True
+
+
+_SCRUBBING = _Scrubbing()
+
+
+def hide_keys_in_traces() -> None:
+    """From now on, and once only however often it is called."""
+    logging.getLogger("inspect_ai.model._model").addFilter(_SCRUBBING)
+
+
+def hidden(text: str, model: Model) -> str:
+    """A text without the model's own key, wherever that came from."""
+    key = model.api.api_key
+    return scrub(text.replace(key, HIDDEN) if key and len(key) >= 8 else text)

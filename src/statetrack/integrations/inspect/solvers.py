@@ -1,0 +1,146 @@
+"""Who answers, for `--solver`: each is the one loop below around a solver of `statetrack.ask`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import anyio.lowlevel
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import transcript
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import LimitExceededError, input_screen
+
+from statetrack import ask
+from statetrack.ask.episode import CONTEXT, SERVER, Episode, Reply, Request
+from statetrack.ask.solvers import Human
+from statetrack.ask.tokens import NO_TOKENS
+from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said
+from statetrack.integrations.inspect.refusal import one_line
+from statetrack.integrations.inspect.replies import Chat, read
+from statetrack.integrations.inspect.samples import dialogue_of
+from statetrack.tasks import spec
+
+RECORD = "statetrack:record"
+TRIES, WAIT = 4, 2.0  # how often an empty or cut-off reply is asked for, and the seconds before the second time
+
+
+class ModelFailed(RuntimeError):
+    """The model's server gave no usable reply. The sample counts for nothing; `inspect eval-retry` runs it again."""
+
+
+def plays(who: ask.Solver) -> Solver:
+    """The episode, with what was answered kept after every turn: a limit may end the solver at any of them."""
+    hide_keys_in_traces()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        with one_line():
+            episode = Episode(dialogue_of(state.metadata))
+        chat, model = Chat(), get_model()
+        state.store.set(RECORD, episode.record())
+        while (request := episode.request()) is not None:
+            if who.needs_model:
+                output, reply = await _asked(model, chat.of(who.prepare(request).messages), request.room)
+            else:
+                await anyio.lowlevel.checkpoint()
+                reply = Reply(who.reply(request))
+                output = ModelOutput.from_content(who.name, reply.text)
+            episode.receive(reply)
+            state.store.set(RECORD, episode.record())
+            state.output = output
+            if not reply.failure:
+                state.messages = [*chat.of(request.messages), output.message]
+        state.store.set(RECORD, episode.record())
+        if episode.status == SERVER:
+            raise ModelFailed(episode.detail)
+        return state
+
+    return solve
+
+
+async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[ModelOutput, Reply]:
+    """The model's reply. Errors of the server are retried by Inspect as its user wants; what only we can tell to be no
+    reply (empty, cut off) is asked for again here."""
+    spent = NO_TOKENS
+    for tried in range(TRIES):
+        if tried:
+            await anyio.sleep(WAIT * 2 ** (tried - 1))
+        try:
+            output = await model.generate(messages, config=GenerateConfig(max_tokens=room))
+        except LimitExceededError:
+            raise
+        except Exception as error:
+            _hide_keys(model)
+            reply = judge(error, model).reply
+            if reply.failure != CONTEXT:
+                raise ModelFailed(said(error, model)) from None
+            return ModelOutput.from_content(model.name, "", error=reply.detail), reply
+        reply = read(output, room)
+        spent += reply.tokens
+        if reply.failure != SERVER:
+            break
+    return output, replace(reply, tokens=spent)
+
+
+def _hide_keys(model: Model) -> None:
+    """Take keys out of what Inspect has noted about a failed call: a server may repeat the one it was sent."""
+    for event in transcript().events:
+        if isinstance(event, ModelEvent) and event.error:
+            event.error = hidden(event.error, model)
+            event.traceback = hidden(event.traceback or "", model)
+            event.traceback_ansi = hidden(event.traceback_ansi or "", model)
+            event.call = None
+            transcript()._event_updated(event)  # else the copy on disk keeps what was there
+
+
+@solver
+def implicit() -> Solver:
+    """The model itself, which sees the dialogue and nothing else."""
+    return plays(ask.solver("implicit"))
+
+
+@solver
+def explicit(inner: str = "implicit", role: str = "assistant") -> Solver:
+    """Another solver that is also shown the state at every turn, in a message of this role that does not stay."""
+    with one_line():
+        return plays(ask.solver(f"explicit-{role}:{inner}"))
+
+
+@solver
+def random(seed: int = 0) -> Solver:
+    """A guess among what was seen; `--model none` is enough."""
+    with one_line():
+        return plays(ask.solver(f"random-{spec.typed(seed, int, 'seed')}"))
+
+
+@solver
+def oracle() -> Solver:
+    """The exact machine; `--model none` is enough."""
+    return plays(ask.solver("oracle"))
+
+
+@solver
+def copy_last() -> Solver:
+    """The last answer again; `--model none` is enough."""
+    return plays(ask.solver("copy-last"))
+
+
+@solver
+def window(width: int = 64) -> Solver:
+    """The exact machine on the last inputs alone; `--model none` is enough."""
+    with one_line():
+        return plays(ask.solver(f"window-{spec.typed(width, int, 'width')}"))
+
+
+@solver
+def human() -> Solver:
+    """A person at the terminal, who types bare answers; best with `--max-samples 1 --model none`."""
+    return plays(Human(_typed))
+
+
+def _typed(request: Request) -> str:
+    with input_screen(header=f"{request.dialogue.task.name}, sample {request.sample}") as console:
+        if len(request.messages) <= 2 and request.dialogue.system:
+            console.print(request.dialogue.system, markup=False)
+        return console.input(f"{request.turn.text} > ", markup=False)

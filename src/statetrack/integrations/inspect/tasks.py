@@ -1,0 +1,191 @@
+"""What is asked, for `inspect eval statetrack/...`. A bad parameter is refused in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.model import GenerateConfig
+
+from statetrack.ask import Rules
+from statetrack.ask.dialogue import default_length
+from statetrack.errors import BadInput, unknown
+from statetrack.integrations.inspect.refusal import one_line
+from statetrack.integrations.inspect.samples import dataset, rules, whole_number, words
+from statetrack.integrations.inspect.scorer import answer, by_length, episode, episodes
+from statetrack.integrations.inspect.solvers import implicit
+from statetrack.tasks import Task as Machine
+from statetrack.tasks import spec
+from statetrack.tasks import task as find_task
+from statetrack.tasks.groups.task import GroupTask
+
+VARIANTS = ("median", "mode")
+LENGTHS = "5,10,20,50,100,200,500"
+LONGEST = 10_000  # inputs in a sequence: no model holds more
+VERSION = "1"
+"""Raised whenever a change makes results incomparable with those before it."""
+
+
+@task
+def track_the_stat(
+    variant: str = "mode",
+    samples: int = 250,
+    turns: int = 300,
+    compat: bool = False,
+    regime: str = "instant",
+    keep_reasoning: bool = False,
+    history: str = "stop",
+    every: int = 1,
+    distractors: str | Sequence[str] = "",
+    parser: str = "strict",
+    room: int = 0,
+    **more: Any,
+) -> Task:
+    """The running median or mode of a stream of integers, one a turn, until the first wrong reply.
+
+    Args:
+        variant: median or mode.
+        samples: How many streams; sample i is the original's seed i - 1.
+        turns: Integers in a stream.
+        compat: Count as the original does (a perfect episode of 300 turns has 299).
+        regime: instant (the answer at once) or thinking (room to reason before it).
+        keep_reasoning: Whether the reasoning stays in the history.
+        history: stop, own, corrected or absent; the last three go on after an error.
+        every: Ask at every n-th integer only.
+        distractors: Any of chatter, streams, words, retractions.
+        parser: strict or lenient.
+        room: Tokens a reply may have (0: 32 for instant, 2048 for thinking).
+    """
+    with one_line():
+        _no_more(more, track_the_stat)
+        if variant not in VARIANTS:
+            raise unknown("variant", str(variant), VARIANTS)
+        how = rules(
+            regime=regime, keep_reasoning=keep_reasoning, history=history, every=every, distractors=distractors,
+            parser=parser, room=room,
+        )  # fmt: skip
+        length = whole_number("turns", turns, most=LONGEST)
+        rows = [(number, length) for number in range(whole_number("samples", samples))]
+        return _task(find_task(f"track_the_stat.{variant}"), how, rows, _flag("compat", compat))
+
+
+@task
+def permutation_composition(
+    group: str = "s5",
+    lengths: str | int | Sequence[int] = LENGTHS,
+    per_length: int = 20,
+    style: str = "ids",
+    shots: int = 0,
+    relabel: int | None = None,
+    regime: str = "instant",
+    parser: str = "strict",
+    room: int = 0,
+    **more: Any,
+) -> Task:
+    """The product of a sequence of permutations, the whole sequence in one prompt.
+
+    Args:
+        group: Any permutation group of statetrack's, such as s5, a5 or psl2_7.
+        lengths: How long the sequences are, in the order in which `--limit` takes them.
+        per_length: Sequences of each length.
+        style: How permutations are written: ids, table, cycles or generators.
+        shots: Worked examples before the question.
+        relabel: A seed that shuffles the IDs.
+        regime: instant (the answer at once) or thinking (room to reason before it).
+        parser: strict or lenient.
+        room: Tokens a reply may have (0: 32 for instant, 2048 for thinking).
+    """
+    with one_line():
+        _no_more(more, permutation_composition)
+        how = rules(way="whole", style=style, shots=shots, relabel=relabel, regime=regime, parser=parser, room=room)
+        chosen = find_task(
+            f"{group}[over=generators]" if style == "generators" and "[" not in str(group) else str(group)
+        )
+        if not isinstance(chosen, GroupTask):
+            raise BadInput(f"group {group} is the task {chosen.name}; ask that with statetrack/ask -T task={group}")
+        asked = [_length(text) for text in words(lengths)]
+        if not asked:
+            raise BadInput("lengths should name at least one length, as in lengths=5,10,20")
+        count = whole_number("per_length", per_length)
+        rows = list(enumerate(asked * count))  # every length once, then again: `--limit N` covers them evenly
+        return _task(chosen, how, rows)
+
+
+@task
+def ask(
+    task: str = "txc",
+    way: str = "turns",
+    samples: int = 20,
+    length: int | None = None,
+    compat: bool = False,
+    style: str = "ids",
+    shots: int = 0,
+    relabel: int | None = None,
+    regime: str = "instant",
+    keep_reasoning: bool = False,
+    history: str = "stop",
+    every: int = 1,
+    distractors: str | Sequence[str] = "",
+    parser: str = "strict",
+    room: int = 0,
+    **more: Any,
+) -> Task:
+    """Any task of statetrack's, turn by turn or whole.
+
+    Args:
+        task: A task's text, such as txc, fsm[k=5] or s5_composition; `statetrack list tasks` names them.
+        way: turns (one input a turn) or whole (the sequence in the prompt, one answer).
+        samples: How many sequences.
+        length: Inputs in a sequence; 300 turn by turn and 20 whole where none is given.
+        compat: Count as Track the Stat's original does.
+        style: How permutations are written: ids, table, cycles or generators.
+        shots: Worked examples before a whole question.
+        relabel: A seed that shuffles the IDs of a group's elements.
+        regime: instant (the answer at once) or thinking (room to reason before it).
+        keep_reasoning: Whether the reasoning stays in the history.
+        history: stop, own, corrected or absent; the last three go on after an error.
+        every: Ask at every n-th input only.
+        distractors: Any of chatter, streams, words, retractions.
+        parser: strict or lenient.
+        room: Tokens a reply may have (0: 32 for instant, 2048 for thinking).
+    """
+    with one_line():
+        _no_more(more, ask)
+        how = rules(
+            way=way, style=style, shots=shots, relabel=relabel, regime=regime, keep_reasoning=keep_reasoning,
+            history=history, every=every, distractors=distractors, parser=parser, room=room,
+        )  # fmt: skip
+        inputs = default_length(how) if length is None else _length(length)
+        rows = [(number, inputs) for number in range(whole_number("samples", samples))]
+        return _task(find_task(str(task)), how, rows, _flag("compat", compat))
+
+
+def _task(machine: Machine, how: Rules, rows: list[tuple[int, int]], compat: bool = False) -> Task:
+    whole = how.way == "whole"
+    return Task(
+        dataset=dataset(machine, how, rows, machine.name),
+        solver=implicit(),
+        scorer=answer() if whole else episode(compat),
+        metrics=[by_length() if whole else episodes(compat)],
+        config=GenerateConfig(max_tokens=how.most_tokens),
+        version=VERSION,
+        metadata={"task": machine.name, "rules": how.to_dict()},
+    )
+
+
+def _no_more(more: dict[str, Any], task: Callable[..., Task]) -> None:
+    """Inspect passes on whatever `-T` names; a name with a slip in it would else leave its parameter at the default."""
+    known = [name for name in signature(task).parameters if name != "more"]
+    for name in more:
+        raise unknown("parameter", name, known)
+
+
+def _length(value: Any) -> int:
+    return whole_number("length", int(value) if isinstance(value, str) and value.isdecimal() else value, most=LONGEST)
+
+
+def _flag(name: str, value: Any) -> bool:
+    given: bool = spec.typed(value, bool, name)
+    return given

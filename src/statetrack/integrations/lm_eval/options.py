@@ -1,0 +1,96 @@
+"""What `--metadata` can say to our tasks.
+
+    --metadata '{"per_length": 100, "seed": 1}'          more rows, other rows
+    --metadata '{"style": "table", "relabel": 7}'        how permutations are written
+    --metadata '{"data": "PATH"}'                        a local copy of the published data
+
+The harness mixes the model's arguments into the same dictionary, so keys that are not ours are left alone, unless they
+look like a slip of the pen.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from statetrack.ask import Rules
+from statetrack.errors import BadInput, unknown
+
+LABELS = ("published", "right")
+GENERATION_ONLY = ("regime", "parser", "room")
+NUMBERS = ("per_length", "seed", "relabel", "room")
+SLIP = 0.8  # likeness of two keys from which on one is taken for the other, misspelt
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a run, with their defaults.
+
+    per_length  rows for each of the lengths 5, 10, ..., 500
+    seed        which rows
+    style       ids, table, cycles, generators
+    relabel     a seed that shuffles the IDs
+    data        a folder or file with published rows, instead of generated ones
+    labels      with data: the labels as published, or computed anew as the prompt says (right)
+    regime, parser, room   of the answers, where they are generated (see `statetrack.ask.Rules`)
+    """
+
+    per_length: int = 20
+    seed: int = 0
+    style: str = "ids"
+    relabel: int | None = None
+    data: str | None = None
+    labels: str = "published"
+    regime: str = "instant"
+    parser: str = "strict"
+    room: int = 0
+
+    @classmethod
+    def read(cls, metadata: Mapping[str, Any], generates: bool) -> Options:
+        """The options in the harness's metadata.
+
+        >>> Options.read({"pretrained": "gpt2", "seed": 3}, generates=False).seed
+        3
+        """
+        known = [field.name for field in fields(cls)]
+        for key in metadata:
+            if key not in known and difflib.get_close_matches(key, known, n=1, cutoff=SLIP):
+                raise unknown("option in --metadata", key, known)
+        given = {key: metadata[key] for key in known if key in metadata}
+        options = cls(**given)
+        options._check(generates)
+        return options
+
+    def _check(self, generates: bool) -> None:
+        plain = Options()
+        for name in NUMBERS:
+            value, least = getattr(self, name), int(name == "per_length")
+            empty = name == "relabel" and value is None
+            if not empty and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise BadInput(f"{name}={value!r} in --metadata should be a whole number, {least} or more")
+        if self.labels not in LABELS:
+            raise unknown("labels", str(self.labels), LABELS)
+        if not generates and any(getattr(self, name) != getattr(plain, name) for name in GENERATION_ONLY):
+            raise BadInput(f"{', '.join(GENERATION_ONLY)} belong to tasks that generate: *_composition_gen")
+        if self.data is None and self.labels != plain.labels:
+            raise BadInput("labels belong to published data: give data as well")
+        self.rules(0)
+        if self.data is not None and not self.plain:
+            raise BadInput("published rows have IDs of their own: style, relabel and thinking need generated ones")
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are asked in the seed document's words."""
+        return self.style == "ids" and self.relabel is None and self.regime == "instant"
+
+    def rules(self, shots: int) -> Rules:
+        """The rules of the question, with so many worked examples."""
+        return Rules(
+            way="whole", style=self.style, shots=shots, relabel=self.relabel, regime=self.regime, parser=self.parser,
+            room=self.room,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)

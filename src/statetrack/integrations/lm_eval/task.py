@@ -1,0 +1,235 @@
+"""The harness's tasks: a group's word problem, scored by log-likelihood or by reading what the model generates.
+
+The harness makes one object a YAML file and gives it the file's fields, with `--metadata` under `metadata`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.task import Task, TaskConfig
+from lm_eval.filters import build_filter_ensemble
+
+import statetrack
+from statetrack.ask import Question, question
+from statetrack.ask.answers import Form
+from statetrack.ask.prompts import SEED_PROMPT
+from statetrack.errors import BadInput
+from statetrack.integrations.lm_eval import published
+from statetrack.integrations.lm_eval.context import too_long
+from statetrack.integrations.lm_eval.definitions import LOGGER, group_of
+from statetrack.integrations.lm_eval.documents import Document, Generated
+from statetrack.integrations.lm_eval.metrics import aggregations, names
+from statetrack.integrations.lm_eval.options import Options
+from statetrack.tasks.groups import usual_name
+from statetrack.tasks.groups.task import GroupTask
+
+log = logging.getLogger(LOGGER)
+
+
+class Composition(Task):
+    """The seed document's task: right is a target that greedy decoding would give, token by token.
+
+    With a prompt that ends in "Answer:" the model is scored on " 117". Beware that " 1" counts as right when the model
+    would go on to " 117": `CompositionGen` does not have this weakness.
+    """
+
+    OUTPUT_TYPE = "loglikelihood"
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.VERSION = config["metadata"]["version"]
+        self.options = Options.read(config["metadata"], self.generates)
+        self.group = group_of(config["task"])
+        over = "generators" if self.options.style == "generators" else "elements"
+        self.composition = GroupTask(group=self.group, over=over)
+        self.documents, self.findings = self._rows()
+        self.shot_seed = 0
+        self.left_out: dict[int, int] = {}
+        self.first_row = 0
+        # The harness's own __init__ would download data and warn of a configuration that is still empty.
+        self._instances: list[Instance] | None = None
+        self._filters = [build_filter_ensemble("none", [["take_first", None]])]
+        self._config = TaskConfig(
+            task=config["task"],
+            test_split="test",
+            output_type=self.OUTPUT_TYPE,
+            generation_kwargs=self.generation(),
+            metadata={  # what goes into the results; the model's arguments, which the harness mixes in, do not
+                "version": self.VERSION,
+                "statetrack": statetrack.__version__,
+                "options": self.options.to_dict(),
+                "findings": self.findings,
+            },
+        )
+
+    @property
+    def generates(self) -> bool:
+        return bool(self.OUTPUT_TYPE == "generate_until")
+
+    def generation(self) -> dict[str, Any] | None:
+        """The harness's arguments for generating."""
+        return None
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> tuple[Sequence[Document], list[str]]:
+        """The documents, generated or read from a local copy, and what the audit of a copy found."""
+        options = self.options
+        if options.data is None:
+            return Generated(self.composition, options.per_length, options.seed), []
+        found = published.read(Path(options.data), self.group, options.per_length, options.labels)
+        return found.documents, found.findings
+
+    def has_training_docs(self) -> bool:
+        return False
+
+    def has_validation_docs(self) -> bool:
+        return False
+
+    def has_test_docs(self) -> bool:
+        return True
+
+    def test_docs(self) -> Sequence[Document]:
+        return self.documents
+
+    def doc_iterator(self, **which: Any) -> Iterator[tuple[int, Document]]:
+        """The documents of this process with their numbers, less those that do not fit into the model's context."""
+        return ((number, doc) for number, doc in super().doc_iterator(**which) if number not in self.left_out)
+
+    # ---- prompts -----------------------------------------------------------------------------------------------------
+
+    def question(self, doc: Document, shots: int = 0) -> Question:
+        """The prompt and the answer. What the seed document asks is in the row as it is; the rest is for `ask`."""
+        if self.options.plain and not shots:
+            prompt = SEED_PROMPT.format(group=usual_name(self.group), sequence=doc["input_sequence"], examples="")
+            return Question(prompt, doc["target"], Form())
+        if self.options.data is not None:
+            raise BadInput("published rows have IDs of their own: num_fewshot needs generated ones")
+        row = [int(element) for element in doc["input_sequence"].split()]
+        return question(self.composition, row, self.options.rules(shots), self.shot_seed)
+
+    def doc_to_text(self, doc: Document) -> str:
+        return self.question(doc).prompt
+
+    def doc_to_target(self, doc: Document) -> str:
+        return self.question(doc).target
+
+    def set_fewshot_seed(self, seed: int | None = None) -> None:
+        super().set_fewshot_seed(seed)
+        self.shot_seed = seed or 0
+
+    def fewshot_context(
+        self,
+        doc: Document,
+        num_fewshot: int,
+        system_instruction: str | None = None,
+        apply_chat_template: bool = False,
+        fewshot_as_multiturn: bool = False,
+        chat_template: Callable[..., str] | None = None,
+        gen_prefix: str | None = None,
+    ) -> str:
+        """The prompt, with `--num_fewshot` worked examples in it, bare or as a chat."""
+        prompt = self.question(doc, num_fewshot).prompt
+        if not (apply_chat_template and chat_template):
+            return f"{system_instruction}\n\n{prompt}" if system_instruction else prompt
+        system = [{"role": "system", "content": system_instruction}] if system_instruction else []
+        return chat_template([*system, {"role": "user", "content": prompt}], add_generation_prompt=True)
+
+    def build_all_requests(self, **arguments: Any) -> None:
+        """Make the requests and leave out those that do not fit, which the harness would cut; the result would not say.
+
+        They are never cached: the harness's key does not know of `--metadata`, and making them is cheap.
+        """
+        self.left_out = {}
+        super().build_all_requests(**{**arguments, "cache_requests": False, "rewrite_requests_cache": False})
+        instances = self._instances or []
+        self.left_out = too_long(instances)
+        if self.left_out:
+            self._report(instances)
+        fitting = [instance for instance in instances if instance.doc_id not in self.left_out]
+        self._instances, self.first_row = fitting, fitting[0].doc["row"]
+
+    def _report(self, instances: Sequence[Instance]) -> None:
+        lengths = [each.doc["sequence_length"] for each in instances if each.doc_id in self.left_out]
+        said = (
+            f"{self.task_name}: {len(lengths)} of {len(instances)} prompts do not fit into the model's context: lengths"
+            f" {min(lengths)} to {max(lengths)}, the longest of {max(self.left_out.values())} tokens"
+        )
+        if len(lengths) == len(instances):
+            raise BadInput(f"{said}; none is left to ask")
+        log.warning("%s; they are left out, and a length that loses all its rows reports -1", said)
+
+    def construct_requests(self, doc: Document, ctx: str, **more: Any) -> Instance:
+        chat = more.pop("apply_chat_template", False)
+        more.pop("chat_template", None)
+        return Instance(
+            request_type=self.OUTPUT_TYPE, doc=doc, arguments=(ctx, self.continuation(doc, chat)), idx=0, **more
+        )
+
+    def continuation(self, doc: Document, chat: bool) -> Any:
+        """The target after one space; a chat template has its own white space before a reply."""
+        target = self.doc_to_target(doc)
+        return target if chat else f" {target}"
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+
+    def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
+        """What one document tells every metric."""
+        right = self.score(doc, results[0])
+        told = dict.fromkeys(names(self.generates), (doc["sequence_length"], right))
+        return {
+            **told,
+            "acc": right,
+            "chance": 1 / self.composition.outputs,
+            "too_long": len(self.left_out) if doc["row"] == self.first_row else 0,
+        }
+
+    def score(self, doc: Document, result: tuple[float, bool]) -> float:
+        """1 for a right answer."""
+        return float(result[1])
+
+    def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
+        return aggregations(self.generates)
+
+    def higher_is_better(self) -> dict[str, bool]:
+        return {name: True for name in names(self.generates) if name == "acc" or name.isdigit()}
+
+
+class CompositionGen(Composition):
+    """The same question, answered in text: what is generated up to the end of the line is read as a whole.
+
+    So the answer is terminated: "11" is not right where "117" was asked for, nor the other way round.
+    """
+
+    OUTPUT_TYPE = "generate_until"
+
+    def generation(self) -> dict[str, Any]:
+        rules = self.options.rules(0)
+        form, degree = self.question(self.documents[0]).form, self.composition.group_object.degree
+        # In one-line or cycle notation, with one token a character and up to two brackets a point.
+        longest = len(form.write(" ".join(map(str, range(degree))))) + degree if form.degree else 0
+        return {
+            "until": [] if rules.thinking else ["\n"],
+            "do_sample": False,
+            "max_gen_toks": self.options.room or max(rules.most_tokens, longest),
+        }
+
+    def continuation(self, doc: Document, chat: bool) -> dict[str, Any]:
+        return dict(self._config.generation_kwargs)
+
+    def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
+        unread = self.read(self.question(doc).form, results[0]) is None
+        return {**super().process_results(doc, results), "violations": float(unread)}
+
+    def score(self, doc: Document, result: str) -> float:  # type: ignore[override]
+        asked = self.question(doc)
+        return float(self.read(asked.form, result) == asked.form.read(asked.target))
+
+    def read(self, form: Form, reply: str) -> Any:
+        """The value of a reply; None where it has none in the right format."""
+        rules = self.options.rules(0)
+        return (form.read_leniently if rules.parser == "lenient" else form.read)(reply, last=rules.thinking)

@@ -1,0 +1,251 @@
+"""The engine of `statetrack ask` against a real server on loopback: good replies, and every way to fail."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from inspect_ai.event import ModelEvent
+from loopback import BAD, Answer, Loopback, error, good, serve
+
+from statetrack import BadInput, task
+from statetrack.ask import Episode, Reply, Request, Rules, dialogue, results
+from statetrack.ask.engines import engine as any_engine
+from statetrack.integrations.inspect.engine import InspectEngine, engine
+
+KEY = "loop-back-key-0123456789"
+WORDS = {"429": "slow down", "500": "out of order", "503": "overloaded", "time-out": "timeout", "empty": "empty",
+         "null": "empty", "cut-off": "cut off after 2 of 32 tokens"}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_API_KEY", KEY)
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., tuple[Loopback, InspectEngine]]]:
+    """Starts a server with a script and an engine that asks it; both end with the test."""
+    opened: list[Any] = []
+
+    def start(script: Callable[[int, dict[str, Any]], Answer], **options: Any) -> tuple[Loopback, InspectEngine]:
+        server = serve(script)
+        opened.append(server)
+        running = server.__enter__()
+        made = engine(f"openai-api/local/tiny[base_url={running.url}]", wait=0.001, **options)
+        opened.append(made)
+        return running, made
+
+    yield start
+    for one in reversed(opened):
+        one.close() if isinstance(one, InspectEngine) else one.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm() -> None:
+    """The first request imports much; without it a short time-out would run out before anything is sent."""
+    os.environ["LOCAL_API_KEY"] = KEY
+    with serve(lambda n, body: good("[mode: 85]")) as server:
+        first = engine(f"openai-api/local/tiny[base_url={server.url}]")
+        first.replies([request()])
+        first.close()
+
+
+def patience(kind: str) -> dict[str, int]:
+    return {"attempt_timeout": 2} if kind == "time-out" else {}
+
+
+def request(sample: int = 0, **rules: Any) -> Request:
+    asked = Episode(dialogue(task("track_the_stat.mode"), Rules(**rules), sample, length=8)).request()
+    assert asked is not None
+    return asked
+
+
+def test_a_good_reply_with_its_account(served):
+    usage = {
+        "prompt_tokens": 120, "completion_tokens": 9, "total_tokens": 129,
+        "prompt_tokens_details": {"cached_tokens": 100}, "completion_tokens_details": {"reasoning_tokens": 4},
+    }  # fmt: skip
+    server, asked = served(lambda n, body: good("[mode: 85]", **usage))
+    [reply] = asked.replies([request()])
+    assert (reply.text, reply.failure) == ("[mode: 85]", None)
+    assert reply.tokens.to_dict() == {"sent": 120, "new": 20, "cached": 100, "generated": 9, "reasoning": 4}
+    [body] = server.bodies
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert body["messages"][1]["content"] == "85"
+    assert body["model"] == "tiny"
+    assert body.get("max_tokens", body.get("max_completion_tokens")) == request().room == 32
+
+
+def test_many_at_once_come_back_in_order(served):
+    first = {i: dialogue(task("track_the_stat.mode"), Rules(), i, 8).turns[0].text for i in range(12)}
+    _, asked = served(lambda n, body: good(f"[mode: {body['messages'][-1]['content']}]"))
+    replies = asked.replies([request(sample) for sample in first])
+    assert [reply.text for reply in replies] == [f"[mode: {text}]" for text in first.values()]
+    assert len(set(first.values())) > 6
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_failure_that_passes_leaves_no_trace(served, kind):
+    server, asked = served(lambda n, body: BAD[kind] if n == 0 else good("[mode: 85]"), **patience(kind))
+    [reply] = asked.replies([request()])
+    assert (reply.text, reply.failure, reply.detail) == ("[mode: 85]", None, "")
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_failure_that_stays_is_the_servers_and_never_a_wrong_answer(served, kind):
+    def script(n: int, body: dict[str, Any]) -> Answer:
+        shown = [m["content"] for m in body["messages"] if m["role"] == "user"]
+        return good("[mode: 85]") if len(shown) < 3 else BAD[kind]
+
+    server, asked = served(script, max_retries=1, **patience(kind))
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
+    while (turn := episode.request()) is not None:
+        episode.receive(asked.replies([turn])[0])
+    record = episode.record()
+    assert (record["ended"], record["outcomes"], record["max_length"]) == ("server", "++", 2)
+    assert "(2 tries)" in record["detail"]
+    assert WORDS.get(kind, "") in record["detail"]
+    assert len(record["detail"].splitlines()) == 1
+    assert len(server.bodies) >= 4
+    assert results([record])["violation_rate"] == 0
+    # a second run takes up what was kept, and asks for the rest alone
+    server.bodies.clear()
+    server.script = lambda n, body: good("[mode: 85]")
+    again = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
+    again.replay(record["replies"])
+    while (turn := again.request()) is not None:
+        again.receive(asked.replies([turn])[0])
+    assert (again.status, len(again.outcomes)) == ("done", 8)
+    assert len(server.bodies) == 6
+
+
+def test_tokens_of_a_thrown_away_reply_are_in_the_account(served):
+    _, asked = served(lambda n, body: BAD["cut-off"] if n == 0 else good("[mode: 85]"))
+    [reply] = asked.replies([request()])
+    assert (reply.tokens.sent, reply.tokens.generated) == (200, 8)
+
+
+def test_a_client_error_is_not_asked_again(served):
+    server, asked = served(lambda n, body: error(401, "who are you?"))
+    [reply] = asked.replies([request()])
+    assert reply.failure == "server"
+    assert "401" in reply.detail or "who are you" in reply.detail
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(400, "This model's maximum context length is 100 tokens.", code="context_length_exceeded"),
+        error(400, "the request exceeds the available context size"),
+    ],
+)
+def test_a_full_context_is_named_as_such(served, answer):
+    server, asked = served(lambda n, body: answer)
+    [reply] = asked.replies([request()])
+    assert reply.failure == "context"
+    assert "context" in reply.detail
+    assert len(server.bodies) == 1
+
+
+def test_a_model_that_talks_too_long_is_taken_at_its_word(served):
+    _, asked = served(lambda n, body: good("Well, let me think about", "length", completion_tokens=32))
+    assert asked.replies([request()])[0].text == "Well, let me think about"
+
+
+def test_reasoning_that_uses_up_the_room_is_a_limit(served):
+    _, asked = served(lambda n, body: good("", "length", completion_tokens=2048))
+    [reply] = asked.replies([request(regime="thinking")])
+    assert (reply.failure, reply.detail) == ("limit", "no answer within 2048 tokens")
+
+
+def test_a_content_filter_is_a_refusal(served):
+    _, asked = served(lambda n, body: good("", "content_filter"))
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
+    assert episode.receive(asked.replies([request()])[0]) == "refusal"
+
+
+def test_back_off_doubles_and_obeys_the_server(served, monkeypatch):
+    asked_for: list[tuple[int, float | None]] = []
+    pause = InspectEngine._pause
+
+    def watched(self: InspectEngine, tried: int, wanted: float | None) -> float:
+        asked_for.append((tried, wanted))
+        return 0.0
+
+    monkeypatch.setattr(InspectEngine, "_pause", watched)
+    bad = [error(500, "no"), error(429, "wait", {"retry-after": "7"})]
+    _, asked = served(lambda n, body: bad[n] if n < 2 else good("[mode: 85]"))
+    assert asked.replies([request()])[0].failure is None
+    assert asked_for == [(1, None), (2, 7.0)]
+    asked.wait = 1.0
+    for tried, least, most in ((1, 0.5, 1.5), (2, 1, 3), (3, 2, 6), (20, 30, 90)):
+        assert least <= pause(asked, tried, None) <= most
+    assert (pause(asked, 1, 7.0), pause(asked, 1, 1e9)) == (7.0, 60.0)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 429, 500])
+def test_no_key_in_an_error(served, status, monkeypatch):
+    server, asked = served(lambda n, body: error(status, f"bad key {server.keys[-1]} ({KEY})"), max_retries=0)
+    [reply] = asked.replies([request()])
+    assert server.keys[0] == f"Bearer {KEY}"  # the server did get it
+    assert reply.failure == "server"
+    assert KEY not in repr(reply) + asked.name
+    monkeypatch.delenv("LOCAL_API_KEY")  # the engine knows its key even when the environment no longer does
+    assert KEY not in repr(asked.replies([request()]))
+
+
+def test_the_name_holds_what_is_measured(served):
+    server, asked = served(lambda n, body: good("[mode: 85]"))
+    assert asked.name == "openai-api/local/tiny"
+    warm = engine(f"openai-api/local/tiny[temperature=0.5,base_url={server.url},max_retries=2,seed=3]")
+    assert warm.name == "openai-api/local/tiny[temperature=0.5,seed=3]"
+    assert warm.retries == 2
+    warm.replies([request()])
+    assert (server.bodies[-1]["temperature"], server.bodies[-1]["seed"]) == (0.5, 3)
+    warm.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nonsense/model", "nonsense"),
+        ("openai-api/nowhere/model", "NOWHERE_API_KEY"),
+        ("openai-api/local/tiny[temperature=hot]", "temperature"),
+        ("openai-api/local/tiny[api_key=abcdefghijk]", "environment"),
+        ("openai-api/local/tiny[temperature]", "parameter=value"),
+    ],
+)
+def test_a_bad_model_is_refused_in_one_line(text, words, monkeypatch):
+    monkeypatch.setenv("LOCAL_BASE_URL", "http://127.0.0.1:9/v1")
+    with pytest.raises(BadInput) as caught:
+        any_engine(text)
+    assert words in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "abcdefghijk" not in str(caught.value)
+
+
+def test_memory_does_not_grow_with_the_turns(served):
+    def events() -> int:
+        gc.collect()
+        return sum(isinstance(thing, ModelEvent) for thing in gc.get_objects())
+
+    _, asked = served(lambda n, body: good("[mode: 85]"))
+    before = events()
+    for _ in range(5):
+        asked.replies([request(), request(1)])
+    assert events() <= before
+
+
+def test_a_server_that_is_not_there(served):
+    asked = engine("openai-api/local/tiny[base_url=http://127.0.0.1:9/v1,max_retries=0]")
+    [reply] = asked.replies([request()])
+    assert isinstance(reply, Reply)
+    assert reply.failure == "server"
+    assert "Connection" in reply.detail
+    asked.close()
