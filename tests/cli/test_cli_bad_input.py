@@ -38,6 +38,9 @@ BAD = [
     ("data s5 --length 5 --count 0 --out a.jsonl", "count 0 should be at least 1"),
     ("data s5 --length 5 --count x --out a.jsonl", "'--count'"),
     ("data s5 --length 5 --seed -3 --out a.jsonl", "seed -3 not negative"),
+    ("data track_the_stat.mode --seed 99999999999999999999999 --out a.jsonl", "should be at most 9223372036854775807"),
+    ("data track_the_stat.mode --seed 9223372036854775807 --out a.jsonl", "should be at most 9223372036854775807"),
+    ("data s5 --length 5 --seed 9223372036854775808 --out a.jsonl", "should be at most 9223372036854775807"),
     ("data s5 --length 5 --split exam --out a.jsonl", "train, validation, test"),
     ("data s5 --length 5 --convention french --out a.jsonl", "mathematical, published"),
     ("data txc --length 5 --convention published --out a.jsonl", "is for groups"),
@@ -53,6 +56,7 @@ BAD = [
     ("data", "Missing argument"),
     ("sing", "No such command"),
     ("audit nowhere", "nowhere does not exist"),
+    ("audit both", "both holds data files (rows.jsonl) and a data set for load_from_disk (saved): audit one at a time"),
     ("audit full", "full holds no .jsonl or .parquet file"),
     ("audit broken.jsonl --group s3", "row 2: broken JSON"),
     ("audit broken.jsonl --group s33", "unknown group 's33'; did you mean s3"),
@@ -66,6 +70,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("years of work")
+    (tmp_path / "both" / "saved").mkdir(parents=True)
+    (tmp_path / "both" / "saved" / "state.json").write_text("{}")
+    (tmp_path / "both" / "rows.jsonl").write_text('{"input_sequence": "1", "target": "1"}\n')
     (tmp_path / "broken.jsonl").write_text('{"input_sequence": "1", "target": "1"}\n{"input_seq')
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +25,8 @@ def out(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = 0)
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert out(["--version"], capsys) == f"statetrack {statetrack.__version__}\n"
-    for verb in ([], ["list"], ["show"], ["data"], ["audit"]):
-        text = out([*verb, "--help"], capsys)
+    for verb in ("", "list", "show", "floors", "predict", "reflections", "documents", "data", "audit"):
+        text = out([*verb.split(), "--help"], capsys)
         assert "Example: statetrack " in text
     assert "Usage: statetrack" in out([], capsys)
 
@@ -118,6 +119,9 @@ def test_data_and_audit_go_together(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert text.endswith("clean: nothing is wrong\n")
     facts = json.loads(out(["audit", str(file), "--json"], capsys))
     assert facts["labels"]["follows"] == "mathematical"
+    buckets = re.findall(r"(\d+): \d+\.\d\d \(\d+\.\d\d\)", text)
+    assert buckets == [b for b, near in facts["lengths"]["nearest"].items() if near["share"]]
+    assert len(buckets) < len(facts["lengths"]["nearest"])
     assert facts["findings"] == []
     text = out(["audit", str(file), "--group", "d12"], capsys, code=1)
     assert "2 findings" in text  # the group and its family in group_type

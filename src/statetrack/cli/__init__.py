@@ -11,7 +11,26 @@ from typing import Annotated, Any
 
 import typer
 
-from statetrack.cli import audit, data, demo, list_, show, train
+from statetrack.cli import (
+    ask,
+    audit,
+    data,
+    demo,
+    documents,
+    floors,
+    list_,
+    lm_eval_path,
+    merge,
+    pack,
+    play,
+    predict,
+    reflections,
+    results,
+    show,
+    status,
+    sweep,
+    train,
+)
 from statetrack.errors import BadInput
 
 app = typer.Typer(
@@ -23,9 +42,22 @@ app = typer.Typer(
 )
 app.command("list")(list_.command)
 app.command("show")(show.command)
+app.command("floors")(floors.command)
+app.command("predict")(predict.command)
+app.command("reflections")(reflections.command)
+app.command("documents")(documents.command)
 app.command("data")(data.command)
 app.command("audit")(audit.command)
 app.command("train")(train.command)
+app.command("ask")(ask.command)
+app.command("play")(play.command)
+app.command("sweep")(sweep.command)
+app.command("status")(status.command)
+app.command("results")(results.command)
+app.command("merge")(merge.command)
+app.command("pack")(pack.command)
+app.command("unpack")(pack.unpack)
+app.command("lm-eval-path")(lm_eval_path.command)
 app.command("demo")(demo.command)
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser that typer brings, whichever it is

@@ -71,14 +71,14 @@ def _lengths(facts: dict[str, Any], rows: int) -> list[str]:
     lines = [
         f"lengths     {facts['shortest']}..{facts['longest']}; {exact} rows ({exact / rows:.1%}) are as long as a "
         f"bucket (5, 10, ..., 500); by the nearest bucket {last} ({last / rows:.1%}) land in 500",
-        "            share of rows in each bucket, in percent: nearest (exact)",
+        "            percent of the rows in each bucket that has any, by the nearest bucket (as long as it exactly):",
     ]
-    buckets = list(facts["nearest"])
-    for first in range(0, len(buckets), 10):
-        some = buckets[first : first + 10]
-        cells = [f"{100 * facts['nearest'][b]['share']:6.2f} ({100 * facts['exact'][b]['share']:.2f})" for b in some]
-        lines.append(f"  {some[0]:>3}..{some[-1]:<3}  {' '.join(cells)}")
-    return lines
+    cells = [
+        f"{bucket}: {100 * near['share']:.2f} ({100 * facts['exact'][bucket]['share']:.2f})"
+        for bucket, near in facts["nearest"].items()
+        if near["share"] or facts["exact"][bucket]["share"]
+    ]
+    return [*lines, *(f"            {', '.join(cells[first : first + 5])}" for first in range(0, len(cells), 5))]
 
 
 def _duplicates(facts: dict[str, Any]) -> str:

@@ -14,11 +14,12 @@ Entries = list[dict[str, Any]]
 
 def command(
     what: Annotated[
-        str, typer.Argument(help="tasks, groups, models, or permutation_groups, tc0_groups, nc1_groups.")
+        str,
+        typer.Argument(help="tasks, groups, models, sweeps, solvers, permutation_groups, tc0_groups, nc1_groups."),
     ] = "tasks",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the tasks, the groups, the models, or the tasks that a selector stands for.
+    """List the tasks, the groups, the models, the sweeps, the solvers, or the tasks that a selector stands for.
 
     Example: statetrack list nc1_groups --json
     """
@@ -77,10 +78,24 @@ def _models() -> Entries:
     return [{"model": name, "what": about} for name, about in models.names().items()]
 
 
+def _sweeps() -> Entries:
+    from statetrack.sweep.document import about, shipped
+
+    return [{"sweep": name, "what": about(path)} for name, path in shipped().items()]
+
+
+def _solvers() -> Entries:
+    from statetrack.ask import SOLVERS
+
+    return [{"solver": name, "what": about} for name, about in SOLVERS.items()]
+
+
 def _selected(selector: str) -> Entries:
     from statetrack.tasks.catalogue import select, task
 
     return [{"task": each.name, "inputs": each.inputs, "classes": each.outputs} for each in map(task, select(selector))]
 
 
-KINDS: dict[str, Callable[[], Entries]] = {"tasks": _tasks, "groups": _groups, "models": _models}
+KINDS: dict[str, Callable[[], Entries]] = {
+    "tasks": _tasks, "groups": _groups, "models": _models, "sweeps": _sweeps, "solvers": _solvers,
+}  # fmt: skip

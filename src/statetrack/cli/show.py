@@ -19,6 +19,9 @@ EXAMPLE_LENGTH = 8
 def command(
     task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or track_the_stat.median.")],
     length: Annotated[int, typer.Option(help="The length of rows that the floors are for.")] = 64,
+    passport_only: Annotated[
+        bool, typer.Option("--passport", help="Only what it is; also of several tasks: all, nc1_groups, ...")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what a task is: its words, its sizes, its algebra, what a guess scores on it, and a row with the answers.
@@ -27,6 +30,9 @@ def command(
     """
     from statetrack import tasks
 
+    if passport_only:
+        _passports(task, as_json)
+        return
     chosen = tasks.task(task)
     passport, floors = chosen.passport(), chosen.floors(length)
     facts = {**_about(chosen), **_algebra(chosen), "example": _example(chosen)}
@@ -36,6 +42,16 @@ def command(
     _print(facts)
     print(f"\nWhat it is:\n{passport.text()}")
     print(f"\nWhat a guess scores at length {length}:\n{floors.text()}")
+
+
+def _passports(selector: str, as_json: bool) -> None:
+    from statetrack.tasks.catalogue import select, task
+
+    known = {name: task(name).passport() for name in select(selector)}
+    if as_json:
+        print_json([passport.to_dict() for passport in known.values()])
+    else:
+        print("\n".join(f"== {name}\n{passport.text()}" for name, passport in known.items()))
 
 
 def _about(task: Task) -> dict[str, Any]:

@@ -1,0 +1,56 @@
+"""`statetrack floors`: what the laziest strategies score."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from statetrack.cli.output import print_json
+
+LENGTHS = (16, 64, 256, 1024, 2048)
+COLUMNS = (
+    ("rtc", "position"),
+    ("rtc", "input"),
+    ("txc", "linear logit"),
+    ("txc", "position"),
+    ("fsm", "constant"),
+    ("fsm", "position"),
+)
+
+
+def command(
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TASK]...", help="Tasks, such as s5 or fsm[k=5].")
+    ] = None,
+    length: Annotated[int, typer.Option(help="The length of rows.")] = 64,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what guesses score on a task; without a task, on RTC, TXC and FSM at lengths from 16 to 2048.
+
+    Example: statetrack floors s3 --length 64
+    """
+    from statetrack.tasks import task
+    from statetrack.theory import floors
+
+    known = [floors(task(text), length) for text in texts or []]
+    if as_json:
+        print_json([each.to_dict() for each in known] if texts else _rows())
+    elif texts:
+        print("\n".join(f"{text}, length {length}\n{each.text()}" for text, each in zip(texts, known)))
+    else:
+        print(" ".join([f"{'T':>5}", *(f"{f'{name} {floor}':>16}" for name, floor in COLUMNS)]))
+        for row in _rows():
+            print(" ".join([f"{row.pop('T'):5}", *(f"{value:16.4f}" for value in row.values())]))
+
+
+def _rows() -> list[dict[str, float]]:
+    """The averages of the table, length by length."""
+    from statetrack.tasks import task
+    from statetrack.theory import floors
+
+    rows = []
+    for length in LENGTHS:
+        known = {name: floors(task(name), length) for name in ("rtc", "txc", "fsm")}
+        rows.append({"T": length, **{f"{name} {floor}": known[name][floor].average for name, floor in COLUMNS}})
+    return rows

@@ -1,0 +1,30 @@
+"""`statetrack predict`: what theory says of a model on a task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from statetrack.cli.output import print_json
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="A model's name, such as e88-gain-1l; `list models` lists them.")],
+    task: Annotated[str, typer.Argument(help="The task's text, such as s5 or fsm[k=5].")],
+    training: Annotated[
+        bool, typer.Option("--training", help="What training finds, and not which weights exist.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what theory predicts for a model on a task: every length, grows with depth, fades, cannot or unknown.
+
+    Example: statetrack predict e88-gain-1l s3
+    """
+    from statetrack import tasks, theory
+
+    known = theory.predict(model, tasks.task(task), "training" if training else "weights")
+    if as_json:
+        print_json(known.to_dict())
+    else:
+        print(known.text())
