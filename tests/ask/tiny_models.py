@@ -51,8 +51,8 @@ def llama(words: int, width: int = 64, context: int = 8192, **options: Any) -> A
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=words, hidden_size=width, intermediate_size=2 * width, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=context, eos_token_id=1, bos_token_id=None,
-        **{"initializer_range": 0.3, **options},
+        max_position_embeddings=context, eos_token_id=1, bos_token_id=None,
+        **{"num_key_value_heads": 2, "initializer_range": 0.3, **options},
     )  # fmt: skip
     return LlamaForCausalLM(config)
 

@@ -71,7 +71,7 @@ REFUSED = [
     ("hidden=32", "hidden=many", "line 6: hidden"),
     ("most_checks: 3}\n  -", "most_check: 3}\n  -", "line 8: unknown setting 'most_check'; did you mean most_checks"),
     ("most_checks: 3}\n  -", "most_checks: few}\n  -", "line 8: most_checks=few should be a number"),
-    ("most_checks: 3}\n  -", "most_checks: 0}\n  -", "line 8: most_checks=0 should be at least 1"),
+    ("most_checks: 3}\n  -", "most_checks: 0}\n  -", "line 8: most_checks=0 should be a whole number in 1.."),
     ("rates: [1e-3, 3e-3], most_checks: 3}\n  -", "rates: [fast]}\n  -", "line 8: rates=fast should be a number"),
     ("protocol: design", "protocol: desing", "line 3: unknown protocol 'desing'; did you mean design"),
     ("seeds: 2", "seeds: -2", "line 2: -2 in seeds should be a whole number of at least 0"),
