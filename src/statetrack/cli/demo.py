@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from statetrack.training import Result
 
-LENGTH = 16
-SETTINGS = {"most_checks": 4, "polish": 50, "batch": 64}
+LENGTH = 12  # all 2^12 strings are tried as well
+SETTINGS = {"most_checks": 3, "polish": 50, "batch": 64}
 MODELS = {
     "e88-gain-1l-small": "a state that corrects itself",
     "e88-published-1l-small": "a state that fades",
