@@ -59,9 +59,7 @@ def line(what: str, value: str, asked: str, good: bool) -> bool:
 def local() -> bool:
     cached, resent = engine(), engine(resend=True)
     size = sum(weights.numel() for weights in cached.model.parameters())
-    print(
-        f"Llama, 2 layers, {size / 1e6:.1f} M parameters, float32, one thread, {TURNS} turns\n"
-    )
+    print(f"Llama, 2 layers, {size / 1e6:.1f} M parameters, float32, one thread, {TURNS} turns\n")
     told = dialogue(TASK, Rules(), 0, TURNS)
     converse(cached, [dialogue(TASK, Rules(), 1, 3)])  # warms up
     cached.processed = 0
