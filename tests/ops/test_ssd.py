@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from statetrack.errors import BadInput
 from statetrack.ops import ssd_scan
 
-KERNELS = ["reference", "chunked"]
+FAST = ["chunked", "cpu"]
+KERNELS = ["reference", *FAST]
 
 
 def random_inputs(batch, steps, heads, p, n, groups=1, *, seed=0, signed=False):
@@ -78,23 +79,27 @@ def test_gradcheck(kernel, signed):
     signed=st.booleans(),
     seed=st.integers(0, 1000),
 )
-def test_chunks_are_the_reference(batch, steps, groups, repeat, p, n, signed, seed):
+def test_fast_kernels_are_the_reference(batch, steps, groups, repeat, p, n, signed, seed):
     inputs = random_inputs(batch, steps, groups * repeat, p, n, groups, seed=seed, signed=signed)
-    for found, wanted in zip(run(inputs, "chunked"), run(inputs, "reference")):
-        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+    wanted = run(inputs, "reference")
+    for kernel in FAST:
+        for found, right in zip(run(inputs, kernel), wanted):
+            torch.testing.assert_close(found, right, rtol=1e-9, atol=1e-9)
 
 
-def test_float32_is_close():
+@pytest.mark.parametrize("kernel", FAST)
+def test_float32_is_close(kernel):
     inputs = random_inputs(2, 100, 4, 8, 16)
     single = {name: tensor.float() for name, tensor in inputs.items()}
-    for found, wanted in zip(run(single, "chunked"), run(inputs, "reference")):
+    for found, wanted in zip(run(single, kernel), run(inputs, "reference")):
         assert (found.double() - wanted).norm() / wanted.norm() < 1e-5
 
 
-def test_fast_decay_does_not_overflow():
+@pytest.mark.parametrize("kernel", FAST)
+def test_fast_decay_does_not_overflow(kernel):
     inputs = random_inputs(2, 70, 2, 4, 4)
     inputs["A"] = torch.full_like(inputs["A"], -1e3)
-    for found, wanted in zip(run(inputs, "chunked"), run(inputs, "reference")):
+    for found, wanted in zip(run(inputs, kernel), run(inputs, "reference")):
         torch.testing.assert_close(found, wanted)
 
 

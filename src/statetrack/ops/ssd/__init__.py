@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,7 @@ from statetrack.ops.choose import expect, forced, full_precision, state_dtype
 from statetrack.ops.ssd.chunked import ssd_chunked
 from statetrack.ops.ssd.reference import ssd_reference
 
-KERNELS = ("reference", "chunked", "cuda")
+KERNELS = ("reference", "chunked", "cpu", "cuda")
 
 
 def ssd_scan(
@@ -32,7 +34,8 @@ def ssd_scan(
 
     x (B,T,H,P), dt (B,T,H), A (H,) negative, B and C (B,T,N), or (B,T,G,N) for G groups of heads, D (H,). With A = None
     a `decay` (B,T,H) is taken as given, so that eigenvalues may lie anywhere in [-1, 1]. `kernel` forces
-    "reference" (the equations), "chunked" (matrix products) or "cuda" (step by step, states and heads up to 32).
+    "reference" (the equations), "chunked" (matrix products), or step by step "cpu" (numba) or "cuda" (up to 32 states
+    and numbers a head).
 
     A decay of -1 and no writes after the first: the state flips at every step.
 
@@ -62,6 +65,10 @@ def ssd_scan(
     def run() -> tuple[Tensor, Tensor]:
         if name == "chunked":
             return ssd_chunked(wide_x, wide_dt, *log_and_sign(log_decay, factor), wide_b, wide_c, start)
+        if name == "cpu":
+            from statetrack.ops.ssd.cpu import ssd_cpu
+
+            return ssd_cpu(wide_x, wide_dt, given(log_decay, factor), wide_b, wide_c, start)
         if name == "cuda":
             from statetrack.ops.ssd.cuda import ssd_cuda
 
@@ -76,6 +83,8 @@ def ssd_scan(
 
 def fastest(x: Tensor, b: Tensor, dtype: torch.dtype) -> str:
     """The fastest kernel for these tensors on their device."""
+    if x.device.type == "cpu" and find_spec("numba"):
+        return "cpu"
     fits = b.shape[-1] <= 32 and (x.shape[-1] <= 32 or x.shape[-1] % 32 == 0)
     if x.device.type == "cuda" and dtype == torch.float32 and fits and nvrtc.available():
         return "cuda"
