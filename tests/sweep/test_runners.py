@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from counted_cells import KINDS, begun, sweep
 
 from statetrack.errors import BadInput
 from statetrack.sweep import Cell, Options, Store, from_blocks, merge, run, status, sweep_of
+from statetrack.sweep.local import Worker
 from statetrack.sweep.units import Unit, units_of
 
 RUNNER = """
@@ -161,6 +163,22 @@ def test_a_file_that_may_not_grow_leaves_finished_cells_whole(tmp_path: Path) ->
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert status(Store(tmp_path / "out")).damaged == []
     assert run(cells, tmp_path / "out", Options(workers=0)).finished == 4
+
+
+def test_at_the_time_limit_all_workers_are_halted_before_one_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that share a GPU may fault when one of them is killed, and must not note that as a failure."""
+    calls = []
+
+    def noted(name: str) -> Callable[[Worker], None]:
+        done = getattr(Worker, name)
+        return lambda worker: (calls.append(name), done(worker))[1]
+
+    for name in ("halt", "kill"):
+        monkeypatch.setattr(Worker, name, noted(name))
+    run(sweep(20, seconds=0.5, log=str(tmp_path / "log")), tmp_path / "out", Options(workers=2, limit_seconds=1.0))
+    assert calls == ["halt", "halt", "kill", "kill"]
 
 
 def test_a_time_limit_leaves_the_rest_for_the_next_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -60,6 +61,8 @@ def with_workers(schedule: Schedule, places: list[Place], weights: bool, tick: T
             for pipe in wait(list(busy), TICK):
                 busy[pipe].collect(schedule)  # type: ignore[index]
     finally:
+        for worker in workers:
+            worker.halt()
         for worker in workers:
             worker.kill()
 
@@ -128,6 +131,11 @@ class Worker:
             schedule.settle(unit, {cell.key: Outcome(LOST, 0.0, f"its worker died ({how})") for cell in unit.cells})
             while self.units:
                 schedule.put_back(self.units.pop())
+
+    def halt(self) -> None:
+        """Keep it from noting a failure that is none: one that shares a GPU may fault when another is killed."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         if self.process is None:
