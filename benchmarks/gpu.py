@@ -210,9 +210,9 @@ def e88_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
         e88_floor(few, top, backward=True),
     )  # fmt: skip
     for length in (512, 1024, 2048, 4096):
-        inputs = e88_inputs(64, length, heads, n)
+        inputs = e88_inputs(batch, length, heads, n)
         work = e88_work(inputs, True, ours("cuda"))
-        yield measured(f"e88 forward+backward, B=64 T={length}", 64 * length, work)
+        yield measured(f"e88 forward+backward, B={batch} T={length}", batch * length, work)
 
 
 def training_step(name: str, batch: int, steps: int, **options: int) -> Callable[[], object]:

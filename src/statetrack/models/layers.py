@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-PIECES = 16  # of the tokens of one replica
+PIECES = 32  # of the tokens of one replica
 FEW = 64  # tokens of an alphabet
 
 

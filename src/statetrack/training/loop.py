@@ -7,6 +7,8 @@ rounding: sums over a batched product may be taken in another order.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,6 +76,7 @@ def fit(
     report: Report = lambda _: None,
 ) -> Fit:
     """Train one replica for each (model, seed, rate); with a `saved` file, go on from it and keep it up to date."""
+    keep_memory()
     replicas = Replicas(models).to(device)
     freeze(replicas, models[0])
     flat = FlatParameters(replicas)
@@ -115,6 +118,16 @@ def fit(
     with torch.no_grad():
         flat.values.copy_(run.best_weights)
     return run
+
+
+def keep_memory() -> None:
+    """Let the C library keep what it has: else every tensor above 32 MiB is asked of the kernel anew, page by page, and
+    a token costs more at long lengths than at short ones.
+    """
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
+        trim_threshold, mmap_threshold = -1, -3  # their numbers in glibc's malloc.h; musl takes and ignores them
+        library.mallopt(trim_threshold, 2**31 - 1)
+        library.mallopt(mmap_threshold, 2**30)
 
 
 def freeze(replicas: Replicas, like: SequenceModel) -> None:
