@@ -6,8 +6,9 @@
     group  = st.group("psl3_4")
     model  = st.model("e88-gain-1l", inputs=task.inputs, outputs=task.outputs)
     result = st.train(task, model, length=64, seed=0)
+    found  = st.diagnose(task, result.model, trained=64)
 
-Importing it needs numpy alone; `model` and `train` bring torch when they are first used.
+Importing it needs numpy alone; `model`, `train` and `diagnose` bring torch when they are first used.
 """
 
 from __future__ import annotations
@@ -19,21 +20,29 @@ from statetrack.tasks import Batch, Task, task
 from statetrack.tasks.groups import Group, group
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from statetrack.models import model
     from statetrack.training import train
 
+    diagnose: Callable[..., dict[str, Any]]
+
 __version__ = "0.1.0"
-__all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "group", "model", "task", "train"]
+__all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "diagnose", "group", "model", "task", "train"]
 
 _WITH_TORCH = {"model": "statetrack.models", "train": "statetrack.training"}
+# The package statetrack.diagnose can be called, since no function could keep its name once the package is imported.
+_PACKAGES = {"diagnose": "statetrack.diagnose"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WITH_TORCH:
-        raise AttributeError(f"module 'statetrack' has no attribute {name!r}")
     from importlib import import_module
 
     from statetrack.errors import need
 
+    if name in _PACKAGES:
+        return import_module(_PACKAGES[name])
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module 'statetrack' has no attribute {name!r}")
     need("torch", "train", f"statetrack.{name}")
     return getattr(import_module(_WITH_TORCH[name]), name)

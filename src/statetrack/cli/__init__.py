@@ -16,6 +16,7 @@ from statetrack.cli import (
     audit,
     data,
     demo,
+    diagnose,
     documents,
     floors,
     list_,
@@ -54,6 +55,7 @@ app.command("play")(play.command)
 app.command("sweep")(sweep.command)
 app.command("status")(status.command)
 app.command("results")(results.command)
+app.command("diagnose")(diagnose.command)
 app.command("merge")(merge.command)
 app.command("pack")(pack.command)
 app.command("unpack")(pack.unpack)

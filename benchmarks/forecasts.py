@@ -1,0 +1,93 @@
+"""Which measure, taken up to the length trained on, foretells best where a network fails: candidates side by side.
+
+python benchmarks/forecasts.py DIR    a folder of trained cells of binary tasks; prints predicted / measured for each
+
+    probe      separation of true states along the direction of a ridge probe, extrapolated to 1.28 (90 %)
+    means      separation along the line between the means of true states, extrapolated to 1.28
+    margin     mean over deviation of the network's own margin between right and wrong logit, extrapolated to 1.28
+    tampered   the chosen one: the rate of fading, and how much of it the network bears (diagnose/forecast.py)
+
+The first three take the logarithm to be a straight line in t over the second half of the length trained on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import statetrack as st
+from statetrack.diagnose import load
+from statetrack.diagnose.examine import Examined
+from statetrack.diagnose.probe import Ridge
+from statetrack.diagnose.separation import Apart
+from statetrack.diagnose.walk import Plan, Walk
+from statetrack.diagnose.weights import cell_of
+from statetrack.models import SequenceModel
+from statetrack.sweep import Store
+from statetrack.training.evaluate import to_ids
+
+NINETY = 1.2816  # deviations between the mean and the border at which 90 % lie on the right side
+
+
+def extrapolated(stops: NDArray[np.int64], values: NDArray[np.floating], last: int) -> float:
+    """Where the straight line through the logarithms over last/2..last comes down to NINETY."""
+    chosen = (stops >= last // 2) & (stops <= last) & (values > 0) & np.isfinite(values)
+    slope, height = np.polyfit(stops[chosen], np.log(values[chosen]), 1)
+    return float((np.log(NINETY) - height) / slope) if slope < 0 else float("inf")
+
+
+def probed(walk: Walk) -> NDArray[np.floating]:
+    """The separation along the probe's direction, on test rows."""
+    assert walk.states is not None
+    found = []
+    for stop, states in zip(walk.plan.stops, walk.states[:, :, -1]):
+        truth = walk.truth[:, stop - 1]
+        fit, test = slice(0, walk.plan.rows), walk.test
+        score = Ridge(states[fit]).fit(2.0 * truth[fit, None] - 1)(states[test])[:, 0]
+        one, two = (score[truth[test] == k] for k in (0, 1))
+        found.append(abs(two.mean() - one.mean()) / 2 / np.sqrt((one.var() + two.var()) / 2))
+    return np.array(found)
+
+
+def margins(walk: Walk, model: SequenceModel, last: int) -> NDArray[np.floating]:
+    """Mean over deviation of the right logit less the wrong one, at the stops up to `last`."""
+    with torch.no_grad():
+        logits = model(to_ids(walk.inputs[:, :last], torch.device("cpu"))).numpy()
+    margin = (logits[..., 1] - logits[..., 0]) * (2 * walk.targets[:, :last] - 1)
+    early = [margin[:, t - 1] for t in walk.plan.stops if t <= last]
+    ratios = [each.mean() / each.std() for each in early]
+    return np.array(ratios + [np.nan] * (len(walk.plan.stops) - len(early)))
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    store = Store.existing(Path(sys.argv[1]))
+    print(f"{'model':32}{'seed':>5}{'measured':>10}{'probe':>8}{'means':>8}{'margin':>8}{'tampered':>10}")
+    for record in store.records():
+        cell = cell_of(record)
+        model = load(store, cell)
+        seen = Examined(
+            st.task(cell.task), model, cell.length, Plan.of(model, cell.length, None, 2048), cell.seed, lambda _: None
+        )
+        fails = seen.measured["at_90"]["length"]
+        if fails is None or not seen.learned or seen.walk.exploded_at is not None:
+            continue
+        last, stops = seen.fitted_to, np.array(seen.plan.stops)
+        curves = [probed(seen.walk), Apart.of(seen.walk).separation, margins(seen.walk, model, last)]
+        lengths = [extrapolated(stops, values, last) for values in curves]
+        chosen = seen.separated["predicted"]["at_90"]["length"]
+        ratios = [*(length / fails for length in lengths), chosen / fails if chosen else float("inf")]
+        shown = "".join(f"{ratio:>{width}.2f}" for ratio, width in zip(ratios, (8, 8, 8, 10)))
+        print(f"{cell.subject:32}{cell.seed:>5}{fails:>10.0f}{shown}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""The diagnosis in a word and in two to four plain sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HALF = 0.5  # of the way from chance to 1
+
+STAYS, HOLDS, FADES, SLIPS, FAILS = "stays apart", "holds so far", "fades", "slips", "fails"
+ONLY, EXPLODES = "only its length", "explodes"
+BARELY = 1.5  # times the length trained on
+NEVER, UNREAD, NO_STATE = "never represented", "not read out", "no state"
+
+
+def conclude(record: dict[str, Any]) -> tuple[str, list[str]]:
+    """The conclusion and its sentences, from the sections of a record."""
+    if "absent" in record["probe"]:
+        return NO_STATE, _without_state(record)
+    if not record["error"]["learned"]:
+        return _never(record)
+    word = _fate(record)
+    lines = {STAYS: _stays, HOLDS: _holds, FADES: _fades, SLIPS: _slips, ONLY: _only, FAILS: _fails,
+             EXPLODES: _explodes}[word](record)  # fmt: skip
+    return word, [*lines, *_eigenvalues(record), *_machine(record)][:4]
+
+
+def tracked(record: dict[str, Any]) -> str:
+    """What is tracked, as a person calls it.
+
+    >>> tracked({"automaton": {"task_steps": [[0, 1], [1, 0]]}, "probe": {"state": {"says": "the true state"}}})
+    'parity'
+    """
+    steps = record["automaton"].get("task_steps")
+    if steps is not None and len(steps) == 2 and sorted(map(list, zip(*steps))) == [[0, 1], [1, 0]]:
+        return "parity"
+    return str(record["probe"]["state"]["says"])
+
+
+def at_trained(record: dict[str, Any]) -> tuple[int, float | None, float | None]:
+    """The probe for the true state at the stop nearest to the length trained on: (position, score, chance)."""
+    probe = record["probe"]
+    nearest = min(range(len(probe["position"])), key=lambda i: abs(probe["position"][i] - record["trained"]))
+    return probe["position"][nearest], probe["state"]["score"][nearest], probe["state"]["chance"][nearest]
+
+
+def _fate(record: dict[str, Any]) -> str:
+    """By what was measured and by what is said of true states.
+
+    A model that fails at once beyond its length, where nothing before foretells it, has learned its length alone.
+    """
+    fails = record["error"]["measured"]["at_90"]["length"]
+    said = record["separation"].get("says", "unclear")
+    if fails is None:
+        return STAYS if said == "stay apart" else HOLDS
+    if record["exploded_at"] is not None:
+        return EXPLODES
+    predicted = record["error"]["predicted"]["at_90"]["length"]
+    if 1 < fails / record["trained"] <= BARELY and (predicted is None or predicted > 2 * fails):
+        return ONLY
+    return {"fade": FADES, "slip": SLIPS, "stay apart": SLIPS}.get(said, FAILS)
+
+
+def _never(record: dict[str, Any]) -> tuple[str, list[str]]:
+    what = tracked(record)
+    position, score, chance = at_trained(record)
+    skill = max(0.0, record["error"]["skill_at_end"])
+    missed = f"The network itself makes {skill:.0%} of the way from the floor to 1 there."
+    if score is None or chance is None:
+        return UNREAD, [f"It does not learn the task at the length it was trained on, {record['trained']}.", missed]
+    told = f"a linear probe finds it at {score:.2f}, chance {chance:.2f}, at position {position}"
+    if score - chance < HALF * (1 - chance):
+        lines = [f"{what.capitalize()} is never represented: {told}.", missed]
+        word = NEVER
+    else:
+        lines = [f"{what.capitalize()} is in the state, yet the network does not read it out: {told}.", missed]
+        word = UNREAD
+    return word, [*lines, *_eigenvalues(record), *_machine(record)][:4]
+
+
+def _stays(record: dict[str, Any]) -> list[str]:
+    part, error = record["separation"], record["error"]
+    lines = [f"States stay apart: right up to {error['streamed']:,} steps, as far as it was run."]
+    if part["healed"] is not None and part["healed"] > 0.55:
+        lines.append(
+            f"It corrects itself: a distance between true states that is halved is back at {part['healed']:.0%} "
+            f"{part['heal_steps']} steps later."
+        )
+    elif part["per_step"] is not None:
+        lines.append(f"The distance between true states changes by a factor of {part['per_step']:.4f} a step.")
+    return lines
+
+
+def _holds(record: dict[str, Any]) -> list[str]:
+    error = record["error"]
+    lines = [f"It holds so far: right up to {error['streamed']:,} steps, as far as it was run."]
+    predicted = error["predicted"]["at_90"]["length"]
+    if predicted is not None:
+        lines.append(f"What is seen up to position {record['separation']['fitted_to']} predicts {count(predicted)}.")
+    return lines
+
+
+def _fades(record: dict[str, Any]) -> list[str]:
+    part, error = record["separation"], record["error"]
+    measured, predicted = error["measured"]["at_90"], error["predicted"]["at_90"]
+    lines = [
+        f"It fades: right up to about {count(measured['length'])} steps (where accuracy passes below 90 %), "
+        f"predicted {count(predicted['length'])} from positions up to {part['fitted_to']}.",
+        f"The distance between true states shrinks by {1 - part['per_step']:.2%} a step, and what is lost does not "
+        f"come back.",
+    ]
+    position, score, chance = _probe_after(record, measured["length"])
+    if score is not None and chance is not None and score - chance > HALF * (1 - chance):
+        lines.append(
+            f"The state still tells where the network does not: at position {position} a linear probe finds "
+            f"{tracked(record)} at {score:.2f}."
+        )
+    return lines
+
+
+def _slips(record: dict[str, Any]) -> list[str]:
+    error = record["error"]
+    measured, predicted = error["measured"]["at_90"], error["predicted"]["at_90"]["length"]
+    known = (
+        f", predicted {count(predicted)} from positions up to {record['separation']['fitted_to']}" if predicted else ""
+    )
+    rate = error["step_rate"]
+    return [
+        f"It slips: true states do not fade, but steps go wrong now and then; accuracy passes below 90 % at about "
+        f"{count(measured['length'])} steps{known}.",
+        f"A step brings the first error with a chance of {rate:.2g} ({error['low']:.2g} to {error['high']:.2g}).",
+    ]
+
+
+def _only(record: dict[str, Any]) -> list[str]:
+    error = record["error"]
+    return [
+        f"It learned its length and no more: trained on {record['trained']}, accuracy passes below 90 % at about "
+        f"{count(error['measured']['at_90']['length'])} steps, and nothing before foretells it.",
+        f"A step brings the first error with a chance of {error['step_rate']:.2g} ({error['low']:.2g} to "
+        f"{error['high']:.2g}).",
+    ]
+
+
+def _explodes(record: dict[str, Any]) -> list[str]:
+    fails = record["error"]["measured"]["at_90"]["length"]
+    return [
+        f"It explodes: the state grows out of all bounds by position {record['exploded_at']}; accuracy passes below "
+        f"90 % at about {count(fails)} steps."
+    ]
+
+
+def _fails(record: dict[str, Any]) -> list[str]:
+    error = record["error"]
+    return [
+        f"It fails: accuracy passes below 90 % at about {count(error['measured']['at_90']['length'])} steps.",
+        f"A step brings the first error with a chance of {error['step_rate']:.2g}.",
+    ]
+
+
+def _without_state(record: dict[str, Any]) -> list[str]:
+    error = record["error"]
+    reach, skill = error["measured"]["at_90"], error["skill_at_end"]
+    far = (
+        f"accuracy passes below 90 % at about {count(reach['length'])} steps"
+        if reach["length"] is not None
+        else f"accuracy stays above 90 % up to {error['streamed']:,} steps, as far as it was run"
+    )
+    return [
+        f"No state to look at: {record['probe']['absent']}.",
+        f"At length {record['trained']} it makes {max(skill, 0):.0%} of the way from the floor to 1; {far}.",
+    ]
+
+
+def _eigenvalues(record: dict[str, Any]) -> list[str]:
+    said = record["eigenvalues"].get("says")
+    return [f"{said[0].upper()}{said[1:]}."] if said else []
+
+
+def _machine(record: dict[str, Any]) -> list[str]:
+    said = record["automaton"].get("says")
+    return [f"{said[0].upper()}{said[1:]}."] if said else []
+
+
+def _probe_after(record: dict[str, Any], length: float) -> tuple[int, float | None, float | None]:
+    """The probe where the network has lost it: at the first stop beyond 1.5 times the failing length."""
+    probe = record["probe"]
+    for position, score, chance in zip(probe["position"], probe["state"]["score"], probe["state"]["chance"]):
+        if position >= 1.5 * length:
+            return position, score, chance
+    return 0, None, None
+
+
+def count(length: float | None) -> str:
+    """A length for people: three digits are enough."""
+    return "more" if length is None else f"{float(f'{length:.3g}'):,.0f}"
