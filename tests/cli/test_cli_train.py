@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from statetrack.cli import demo, main
+from statetrack.cli import main
 
 SHORT = ["--set", "check_every=10", "--set", "most_checks=2", "--set", "polish=10", "--set", "batch=16"]
 
@@ -121,15 +121,6 @@ def test_a_damaged_result_is_named_and_made_again(capsys, tmp_path):
     assert json.loads(captured.out)[0]["accuracy"] == first[0]["accuracy"]
     assert main(arguments) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_the_demo_shows_rows_and_a_table(capsys, monkeypatch):
-    monkeypatch.setattr(demo, "LENGTH", 8)
-    monkeypatch.setattr(demo, "SETTINGS", {"check_every": 5, "most_checks": 1, "polish": 5, "batch": 8})
-    assert main(["demo"]) == 0
-    shown = capsys.readouterr().out
-    for name in ("txc", "s5_composition", "track_the_stat.median", *demo.MODELS):
-        assert name in shown
 
 
 def test_importing_statetrack_brings_neither_torch_nor_a_command_line():

@@ -26,6 +26,7 @@ from statetrack.cli import (
     play,
     predict,
     reflections,
+    report,
     results,
     show,
     status,
@@ -56,6 +57,7 @@ app.command("sweep")(sweep.command)
 app.command("status")(status.command)
 app.command("results")(results.command)
 app.command("diagnose")(diagnose.command)
+app.command("report")(report.command)
 app.command("merge")(merge.command)
 app.command("pack")(pack.command)
 app.command("unpack")(pack.unpack)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
 
-if TYPE_CHECKING:
-    from statetrack.training import Result
+import typer
 
-LENGTH = 12  # all 2^12 strings are tried as well
-SETTINGS = {"most_checks": 3, "polish": 50, "batch": 64}
+SWEEP = "demo"  # the shipped sweep, or a file
+FOLDER = Path("statetrack-demo")
+TOGETHER = 3  # seeds of one model, trained side by side
+SOLVED, APART = 0.99, 0.1  # the accuracy that counts as right, and a difference that counts
 MODELS = {
     "e88-gain-1l-small": "a state that corrects itself",
     "e88-published-1l-small": "a state that fades",
@@ -16,28 +23,36 @@ MODELS = {
     "mamba2-4l": "a linear state that only decays",
     "mlp": "no state",
 }
+LOOKED_INTO = ("e88-gain-1l-small", "e88-published-1l-small", "e88-1l-small")
+ASKED = {
+    "txc": "Parity (txc): does every model keep one bit?",
+    "rtc": "Majority (rtc): are at least half of the inputs ones?",
+    "fsm": "A counter to three (fsm): have there been three ones?",
+}
+
+Record = dict[str, Any]
 
 
-def command() -> None:
-    """Show what is tracked, then train five small models on parity and see which keep track, and how far.
+def command(
+    out: Annotated[
+        Path, typer.Option(help="The folder for results and report; what it holds is not done again.")
+    ] = FOLDER,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the report in the browser.")] = False,
+) -> None:
+    """Show what is tracked, train small models on three tasks, look into three of them, and write the report.
 
     Example: statetrack demo
     """
-    from statetrack.cli.train import watch
     from statetrack.errors import need
 
     need("torch", "train", "the demo")
-    from statetrack.training import train
-
     show_rows()
-    print(f"\nParity (txc), trained on {LENGTH} bits, tested on up to {16 * LENGTH}:\n")
-    results = []
-    for name in MODELS:
-        with watch() as (report, tick):
-            results.append(
-                train("txc", name, length=LENGTH, seed=0, settings=SETTINGS, device="cpu", report=report, tick=tick)
-            )
-    show_table(results)
+    records = train(out)
+    for task in ASKED:
+        show_table(task, [record for record in records if record["cell"]["task"] == task])
+    look_into(out, records)
+    write_report(out, open_)
+    print("Next: statetrack list tasks, statetrack show s5, statetrack train --help")
 
 
 def show_rows() -> None:
@@ -54,23 +69,114 @@ def show_rows() -> None:
             print(f"  {word} " + " ".join(f"{write(int(symbol)):>5}" for symbol in symbols[0]))
 
 
-def show_table(results: list[Result]) -> None:
-    from statetrack.cli.output import print_table
-    from statetrack.cli.train import number
+def train(out: Path) -> list[Record]:
+    """Run the sweep on all cores; the records of its finished cells."""
+    from statetrack.cli.sweep import watch
+    from statetrack.sweep import Options, Store, read, run
 
-    lengths = list(results[0].record["length_generalisation"])
-    rows = []
-    for result in results:
-        record = result.record
-        beyond = [number(record["length_generalisation"][length].get("last_32_accuracy")) for length in lengths]
-        rows.append(
-            [result.cell.subject, MODELS[result.cell.subject], number(record["tail_accuracy"]), *beyond,
-             f"{record['train_seconds']:.0f}"]
-        )  # fmt: skip
-    print_table(["model", "", f"at {LENGTH}", *(f"at {length}" for length in lengths), "seconds"], rows)
-    floor = results[0].record["floor"]
-    last = {r.cell.subject: r.record["length_generalisation"][lengths[-1]].get("last_32_accuracy") for r in results}
-    kept = [name for name, accuracy in last.items() if accuracy is not None and accuracy >= 0.99]
-    print(f"\nAccuracy at the end of a row; guessing scores {floor:.2f}.")
-    print(f"Still right at {lengths[-1]}: {', '.join(kept) or 'none of them'}.")
-    print("Next: statetrack list tasks, statetrack show s5, statetrack train --help")
+    sweep = read(SWEEP)
+    print(f"\nTraining {len(sweep.entries)} small models into {out}, on all cores; it takes a few minutes.", flush=True)
+    with watch(sweep.name) as show:
+        tally = run(sweep, out, Options(device="cpu", together=TOGETHER), show)
+    for failure in tally.failures:
+        print(f"failed: {failure}")
+    store = Store(out)
+    return [record for cell in sweep.cells if (record := store.read(cell)) is not None]
+
+
+def show_table(task: str, records: list[Record]) -> None:
+    """The accuracy at the end of a row, at the length trained on and beyond, beside what a guess scores."""
+    from statetrack.cli.output import print_table
+    from statetrack.tasks import task as make_task
+    from statetrack.theory import floors
+
+    if not records:
+        return
+    length = records[0]["cell"]["length"]
+    lengths = [length, *map(int, records[0]["length_generalisation"])]
+    of = {model: [r for r in records if r["cell"]["subject"] == model] for model in dict.fromkeys(_models(records))}
+    rows = {model: [ends(same, n) for n in lengths] for model, same in of.items()}
+    floor = [float(floors(make_task(task), n, window=1)["position"].by_position[-32:].mean()) for n in lengths]
+    seeds = len({record["cell"]["seed"] for record in records})
+    print(f"\n{ASKED[task]} Trained on {length} inputs, {f'median of {seeds} seeds' if seeds > 1 else 'one seed'}:\n")
+    lines = [[model, MODELS.get(model, ""), *map(_share, values)] for model, values in rows.items()]
+    lines.append(["the best guess", "the floor", *map(_share, floor)])
+    print_table(["accuracy at the end of rows of", "", *(f"{n}" for n in lengths)], lines)
+    print(said({model: values[-1] for model, values in rows.items()}, floor[-1], lengths[-1]))
+
+
+def _models(records: Sequence[Record]) -> list[str]:
+    return [record["cell"]["subject"] for record in records]
+
+
+def ends(records: Sequence[Record], length: int) -> float:
+    """The median over seeds of the accuracy over the last 32 positions of rows of a length."""
+    return median(
+        record["last_32_accuracy"] if length == record["cell"]["length"]
+        else record["length_generalisation"][str(length)]["last_32_accuracy"]
+        for record in records
+    )  # fmt: skip
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def said(last: dict[str, float], floor: float, length: int) -> str:
+    """Whether the models with a state are told apart at the longest rows."""
+    kept = [model for model, accuracy in last.items() if accuracy >= SOLVED]
+    with_state = [accuracy for model, accuracy in last.items() if model != "mlp"]
+    spread = max(with_state) - min(with_state)
+    if spread >= APART:
+        return f"It tells them apart. Right to {length}: {', '.join(kept) or 'none'}. A guess scores {floor:.3f}."
+    why = f"within {spread:.3f} of each other at {length}, where a guess scores {floor:.3f}"
+    return f"It does not tell the models with a state apart: they are {why}."
+
+
+def look_into(out: Path, records: Sequence[Record]) -> None:
+    """Why three forms of E88 stop, or do not, on parity."""
+    from statetrack.sweep import Cell
+
+    chosen = {
+        record["cell"]["subject"]: Cell(**record["cell"]).key
+        for record in reversed(records)
+        if record["cell"]["task"] == "txc" and record["cell"]["subject"] in LOOKED_INTO
+    }
+    if not chosen:
+        return
+    print("\nWhy (diagnosed):", flush=True)
+    with ProcessPoolExecutor(min(len(chosen), os.cpu_count() or 1), get_context("spawn")) as pool:
+        done = {name: pool.submit(_diagnose, out, (key,)) for name, key in chosen.items()}
+        for name in LOOKED_INTO:
+            if name in done:
+                done[name].result()
+    found = _diagnose(out, tuple(chosen.values()))
+    for each in sorted(found["cells"], key=lambda each: LOOKED_INTO.index(each["model"])):
+        print(f"  {each['model']}: {each['sentence']}")
+
+
+def _diagnose(folder: Path, keys: tuple[str, ...]) -> Record:
+    """In a process of its own, so that cells are looked into side by side."""
+    import torch
+
+    from statetrack.diagnose.folder import Wanted, diagnose_folder
+
+    torch.set_num_threads(1)
+    return diagnose_folder(folder, Wanted(keys))
+
+
+def write_report(out: Path, show: bool) -> None:
+    from statetrack.errors import MissingExtra
+    from statetrack.report import report
+
+    try:
+        done = report(out, title="Who keeps track of state, and how far?", command=f"statetrack demo --out {out}")
+    except MissingExtra as error:
+        print(f"\nNo report: {error}")
+        return
+    path = done.html.resolve()
+    print(f"\nThe report, with every figure: {path}\n  open it in a browser: {path.as_uri()}")
+    if show:
+        import webbrowser
+
+        webbrowser.open(path.as_uri())

@@ -224,6 +224,15 @@ def find(name: str) -> Model:
     return replace(known, name=name.strip().lower(), **numbers)
 
 
+def has_family(name: str) -> bool:
+    """Whether something is known here of a model's recurrence; asked of names alone, so that it needs no torch.
+
+    >>> has_family("mamba2-12l"), has_family("mine.py:Model")
+    (True, False)
+    """
+    return _named(spec.parse(name)[0].lower()) is not None
+
+
 def _named(lower: str) -> Model | None:
     if lower in MODELS:
         return MODELS[lower]

@@ -1,0 +1,47 @@
+"""`statetrack report`: a folder of results as a page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
+    out: Annotated[Path | None, typer.Option(help="The HTML file; default: report.html in the folder.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="A folder for PNG, SVG, PDF and CSV of each figure and LaTeX of the tables.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(help="A folder for LaTeX of the tables.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Write one HTML page of a folder of results that works offline, and a Markdown summary beside it.
+
+    Example: statetrack report demo-results --open
+    """
+    from statetrack.report import report
+
+    done = report(folder, out, figures=figures, latex=latex, title=title, command=_command())
+    size = done.html.stat().st_size / 1e6
+    print(f"{done.html}: {len(done.page.figures)} figures, {len(done.page.tables)} tables, {size:.1f} MB")
+    print(f"{done.markdown}: the summary")
+    if figures:
+        print(f"{figures}: {len(done.figures)} files of figures (PNG, SVG, PDF, CSV)")
+    if done.tables:
+        print(f"{latex or figures}: {len(done.tables)} tables as LaTeX")
+    for notice in done.page.notices:
+        print(f"note: {notice}")
+    if open_:
+        import webbrowser
+
+        webbrowser.open(done.html.resolve().as_uri())
+
+
+def _command() -> str:
+    """As it was typed."""
+    return shlex.join(["statetrack", *sys.argv[1:]])

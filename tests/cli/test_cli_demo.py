@@ -1,0 +1,62 @@
+"""The demo, with a sweep small enough for a test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from statetrack.cli import demo, main
+
+SMALL = """
+name: small
+protocol: curriculum
+settings: {check_every: 5, most_checks: 1, polish: 5, batch: 8}
+lengths: [8]
+subjects: [e88-gain-1l-small, e88-1l-small, mlp]
+blocks:
+  - {tasks: [txc], seeds: 3}
+  - {tasks: [rtc, fsm], seeds: 1}
+"""
+
+
+def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatch, capsys):
+    (tmp_path / "small.yaml").write_text(SMALL)
+    monkeypatch.setattr(demo, "SWEEP", str(tmp_path / "small.yaml"))
+    monkeypatch.setattr(demo, "LOOKED_INTO", ("e88-1l-small",))
+    out = tmp_path / "out"
+    assert main(["demo", "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    for part in ("txc", "s5_composition", "track_the_stat.median", "e88-gain-1l-small", "mlp", "the best guess"):
+        assert part in shown
+    assert f"open it in a browser: {(out / 'report.html').resolve().as_uri()}" in shown
+    records = [json.loads(path.read_text()) for path in out.glob("*.json")]
+    gain = [r for r in records if (r["cell"]["task"], r["cell"]["subject"]) == ("txc", "e88-gain-1l-small")]
+    middle = sorted(record["length_generalisation"]["128"]["last_32_accuracy"] for record in gain)[1]
+    line = next(line for line in shown.splitlines() if line.startswith("e88-gain-1l-small"))
+    assert line.split()[-1] == f"{middle:.3f}"
+    assert "Diagnostics" in (out / "report.html").read_text()
+    assert len(list((out / "diagnosis").glob("*.json"))) == 2  # one cell, and what compares cells
+
+
+@pytest.mark.parametrize(
+    ("last", "floor", "part"),
+    [
+        ({"a": 1.0, "b": 0.6, "mlp": 0.5}, 0.5, "It tells them apart. Right to 192: a. A guess scores 0.500."),
+        (
+            {"a": 0.65, "b": 0.62, "mlp": 0.5},
+            0.515,
+            "does not tell the models with a state apart: they are within 0.030",
+        ),
+        ({"a": 1.0, "b": 1.0, "mlp": 0.5}, 0.999, "where a guess scores 0.999"),
+    ],
+)
+def test_what_the_demo_says_of_a_task(last, floor, part):
+    assert part in demo.said(last, floor, 192)
+
+
+def test_the_demo_runs_the_shipped_sweep():
+    assert demo.SWEEP == "demo"
+    assert set(demo.LOOKED_INTO) <= set(demo.MODELS)
+    assert Path("statetrack-demo") == demo.FOLDER
