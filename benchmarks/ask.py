@@ -6,6 +6,11 @@
 A random Llama of two layers; the oracle's replies are forced, so that every episode goes to its end. "resent" forgets
 everything between turns, as a server without a cache does; within a turn it has one. One thread, and seconds of that
 thread, so that other work on the machine does not count: on an idle core they are those of the clock.
+
+The model's shape is chosen so that the parts of its work stand to each other as in models that people ask. A turn adds
+about 12 tokens, near the original's 15: a chat format as lean as Mistral's, each digit a token. MLPs are wide beside
+few heads: attention over 4,000 tokens is then a tenth of a pass, as with the width 2048 and MLPs of 8192 of a model of
+a billion parameters, and not most of it, as in a narrow model.
 """
 
 from __future__ import annotations
@@ -27,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ask"))
 from tiny_models import llama, tokenizer
 
 TURNS = 60 if "--quick" in sys.argv else 300
-WIDTH, WORDS = 384, 12_288
+WORDS, WIDTH = 4096, 640
+SHAPE = {"intermediate_size": 2048, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64}
 TASK = st.task("track_the_stat.median")
 
 
@@ -38,7 +44,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def engine(resend: bool = False) -> HFEngine:
-    made = HFEngine(llama(WORDS, WIDTH), tokenizer(), "hf:random", resend=resend)
+    made = HFEngine(llama(WORDS, WIDTH, **SHAPE), tokenizer(lean=True), "hf:random", resend=resend)
     made.forced = lambda request: request.dialogue.reply(request.turn)
     return made
 
@@ -66,7 +72,7 @@ def local() -> bool:
     games: list[Episode] = []
     by_turns = timed(lambda: games.extend(converse(cached, [told])))
     assert games[0].status == "done"
-    once = timed(lambda: score(cached, told))
+    once = min(timed(lambda: score(cached, told)) for _ in range(3))
     again = timed(lambda: converse(resent, [told]))
     final = len(cached.chat.ids(games[0].messages, reply_follows=False))
     print(f"{'':<64}{'measured':>14}{'asked':>12}")

@@ -11,6 +11,7 @@ import pytest
 import statetrack as st
 from statetrack.ask import Rules, dialogue
 from statetrack.ask.dialogue import REMARKS, TAKE_BACK, spelled
+from statetrack.ask.wording import wording
 
 MEDIAN, MODE = st.task("track_the_stat.median"), st.task("track_the_stat.mode")
 
@@ -74,6 +75,17 @@ def test_sparse_queries_ask_with_a_question_mark() -> None:
         assert not asked or turn.target == plain.target
 
 
+def test_sparse_queries_count_the_inputs_that_can_be_asked_about() -> None:
+    """An echo after 3 says nothing at the first three inputs; every second answer of the rest is asked for."""
+    sparse = dialogue(st.task("stream.echo[k=3]"), Rules(every=2), 0, 12)
+    assert [at for at, turn in enumerate(sparse.turns, 1) if turn.target is not None] == [5, 7, 9, 11]
+
+
+def test_the_words_of_a_task_are_made_once() -> None:
+    assert wording(st.task("s5"), Rules(history="own")) is wording(st.task("s5_composition"), Rules())
+    assert wording(st.task("s5"), Rules(relabel=1)) is not wording(st.task("s5"), Rules())
+
+
 def test_the_whole_way_is_one_turn_and_ends_where_something_is_asked() -> None:
     one = dialogue(st.task("modular_arithmetic"), Rules(way="whole"), 0, 8)
     assert len(one.turns) == 1
@@ -98,6 +110,13 @@ def test_numbers_in_words() -> None:
         ({"every": 0}, "every 0 should be at least 1"),
         ({"way": "whole", "history": "own"}, "one answer"),
         ({"shots": 2}, "shots belong"),
+        ({"every": "2"}, "every='2' should be a whole number"),
+        ({"every": 2.5}, "every=2.5 should be a whole number"),
+        ({"limit": True}, "limit=True should be a whole number"),
+        ({"way": 1}, "way=1 should be a text"),
+        ({"relabel": "x"}, "relabel='x' should be a whole number"),
+        ({"keep_reasoning": 1}, "keep_reasoning=1 should be true or false"),
+        ({"distractors": "chatter"}, "distractors='chatter' should be a list of names"),
     ],
 )
 def test_bad_rules_are_refused(rules: dict[str, object], part: str) -> None:

@@ -11,6 +11,7 @@ from tiny_models import MODELS, llama, mamba2, saved, tokenizer
 import statetrack as st
 from statetrack.ask import Dialogue, Episode, Rules, dialogue, solver
 from statetrack.ask.engines import engine, subject
+from statetrack.ask.engines.chat import Chat
 from statetrack.ask.engines.forced import score
 from statetrack.ask.engines.hf import HFEngine
 from statetrack.ask.engines.memory import Alone, Attention, Recurrent, Resent
@@ -58,6 +59,25 @@ def test_remembering_changes_nothing_but_the_cost(kind: str, history: str, name:
     assert [game.replies for game in told] == [game.replies for game in again]
     assert len({reply for game in told for reply in game.replies}) > 3  # the replies do depend on what was said
     assert kept.processed < plain.processed / 5
+
+
+@pytest.mark.parametrize("name", ["implicit", "explicit:implicit", "explicit-user:implicit"])
+@pytest.mark.parametrize(("lean", "change", "grows"), [(False, "", True), (True, "", True), (False, "index", False)])
+def test_a_history_that_grows_has_the_tokens_of_one_that_is_written_whole(
+    lean: bool, change: str, grows: bool, name: str
+) -> None:
+    words = tokenizer(lean=lean)
+    if change:  # a template whose messages depend on how many come after them
+        words.chat_template = words.chat_template.replace("m['role']", "m['role'] + loop.revindex|string")
+    chat, who, game = Chat(words, "some"), solver(name), Episode(dialogue(MEDIAN, Rules(history="own"), 0, 12))
+    assert chat.grows == grows
+    while (request := game.request()) is not None:
+        messages = who.prepare(request).messages
+        assert chat.ids(messages, key=7) == chat.ids(messages)
+        game.receive("nonsense" if len(game.replies) % 3 else game.dialogue.reply(request.turn))
+    other = Episode(dialogue(MEDIAN, Rules(), 1, 3)).request()
+    assert other is not None
+    assert chat.ids(other.messages, key=7) == chat.ids(other.messages)  # another dialogue under the same key
 
 
 @pytest.mark.parametrize(("kind", "memory"), [("llama", Attention), ("mistral", Alone), ("mamba2", Recurrent)])
@@ -123,7 +143,7 @@ def test_teacher_forcing_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) 
     for kind in MODELS:
         asked = local(kind)
         whole = score(asked, told)
-        monkeypatch.setattr("statetrack.ask.engines.forced.PIECE", 50)
+        monkeypatch.setattr("statetrack.ask.engines.forced.LOGITS", 50 * 600)
         pieces = score(asked, told)
         monkeypatch.undo()
         assert pieces["outcomes"] == whole["outcomes"]

@@ -59,6 +59,18 @@ def test_failures_have_classes(reply: str, status: str) -> None:
     assert game.record()["ended"] == status
 
 
+def test_a_reply_that_the_server_kept_back_is_a_refusal_whatever_its_text() -> None:
+    game = episode(history="own")
+    game.request()
+    assert game.receive(Reply("[med", refused=True)) == "refusal"
+    assert game.request() is not None
+    assert game.receive(Reply("[median: 74]", refused=True)) == "right"  # an answer is an answer
+    record = game.record()
+    again = episode(history="own")
+    again.replay(record["replies"], record["outcomes"])
+    assert again.record() == record
+
+
 def test_own_history_goes_on_with_what_was_said() -> None:
     game = episode(history="own")
     assert say(game, "[median: 1]", "", "[median: 63]", "nonsense") == ["wrong", "format", "right", "format"]
@@ -138,7 +150,7 @@ def test_an_interrupted_episode_is_taken_up_again() -> None:
     say(game, "[median: 85]", "[median: 74]")
     game.interrupt("server")
     again = episode()
-    again.replay(game.record()["replies"])
+    again.replay(game.record()["replies"], game.record()["outcomes"])
     assert again.messages == game.messages
     assert say(again, "[median: 63]", "[median: 57]") == ["right", "right"]
     assert again.request() is None

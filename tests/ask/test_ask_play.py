@@ -61,8 +61,15 @@ def test_a_mistake_ends_it() -> None:
     assert "The answer was [median: 63]. max_length 2 of 300" in screen
 
 
-def test_ctrl_c_ends_it_politely() -> None:
-    screen, code = session(["track_the_stat.mode"], lambda numbers: "85" if len(numbers) < 2 else "\x03")
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_a_key_ends_it_politely_and_the_same_command_goes_on(key: str, tmp_path: Path) -> None:
+    arguments = ["track_the_stat.median", "--length", "6", "--out", str(tmp_path / "out")]
+    screen, code = session(arguments, lambda numbers: median(numbers) if len(numbers) < 3 else key)
     assert code == 130
-    assert "ended by you after 1 answers" in screen
+    assert "ended by you after 2 answers; the same command goes on from there" in screen
     assert "Traceback" not in screen
+    seen = [85, 63]  # sample 0 begins so
+    screen, code = session(arguments, lambda numbers: median(seen + numbers))
+    assert code == 0, screen
+    assert re.findall(r"(\d+)\. (\d+)   median: ", screen)[0] == ("3", "51")
+    assert "All 6 right. max_length 6" in screen

@@ -83,6 +83,42 @@ def test_ctrl_c_leaves_what_was_answered(tmp_path: Path) -> None:
     assert again.asked == 2 * 2 + 6  # two episodes were at turn 5, the third had not begun
 
 
+def test_a_dead_server_is_left_alone(tmp_path: Path) -> None:
+    dead = Scripted(fail_at=1)
+    records = run(dead, tmp_path / "out", samples=50)
+    assert [record["ended"] for record in records] == ["server"] * 4  # two batches of two
+    assert dead.closed
+    alive = Scripted()
+    assert [record["max_length"] for record in run(alive, tmp_path / "out", samples=50)] == [6] * 50
+
+
+def test_one_broken_episode_is_no_dead_server(tmp_path: Path) -> None:
+    class Once(Scripted):
+        def reply(self, request: Request) -> Reply:
+            self.fail_at = 1 if request.sample == 2 else None
+            return super().reply(request)
+
+    ended = [record["ended"] for record in run(Once(), tmp_path / "out", samples=8)]
+    assert (ended.count("server"), ended.count("done")) == (1, 7)
+
+
+def test_the_command_says_what_a_dead_server_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["ask", "txc", "--model", "scripted/model", "--samples", "9", "--length", "6"]
+    monkeypatch.setattr("statetrack.ask.engines.engine", lambda model, **options: Scripted(fail_at=3))
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""  # nothing ended, so there is no mean
+    assert said.err == (
+        "statetrack: the server failed in 4 episodes (503 after 5 tries, key ***), so 5 more were not asked; what was"
+        " answered is kept, and the same command goes on from there\n"
+    )
+    monkeypatch.setattr("statetrack.ask.engines.engine", lambda model, **options: Scripted())
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["avg_max_length"] == 6
+
+
 def test_rules_are_part_of_the_key(tmp_path: Path) -> None:
     for rules in (Rules(), Rules(history="own"), Rules(every=2)):
         ask(MEDIAN, rules, solver("oracle"), [0], length=6, out=tmp_path / "out")

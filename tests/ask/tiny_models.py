@@ -20,39 +20,48 @@ from transformers import (
 import statetrack as st
 from statetrack.ask import Rules, description
 
-START, END = "<|im_start|>", "<|im_end|>"
+START, END, REPLY = "<|im_start|>", "<|im_end|>", "<|reply|>"
 TEMPLATE = (
     "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+LEAN = (
+    "{% for m in messages %}{% if m['role'] == 'user' %}{{ '<|im_start|>' + m['content'] + '<|reply|>' }}"
+    "{% else %}{{ m['content'] + '<|im_end|>' }}{% endif %}{% endfor %}"
+)
 
 
-def tokenizer(chat: bool = True) -> Any:
-    """Byte-level BPE, trained on our own descriptions; with a chat template or without."""
+def tokenizer(chat: bool = True, lean: bool = False) -> Any:
+    """Byte-level BPE, trained on our own descriptions; with a chat template or without.
+
+    The `lean` one is for measuring: each digit is a token, as SmolLM2 has it, and a turn is framed by three tokens, as
+    Mistral has it, so that a turn of Track the Stat adds about 12.
+    """
     made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    splits = [pre_tokenizers.Digits(individual_digits=True)] if lean else []
+    made.pre_tokenizer = pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     made.decoder = decoders.ByteLevel()
     letters = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=600, special_tokens=[START, END], initial_alphabet=letters, show_progress=False
+        vocab_size=600, special_tokens=[START, END, REPLY], initial_alphabet=letters, show_progress=False
     )
     texts = [description(st.task(f"track_the_stat.{variant}"), Rules()) for variant in ("median", "mode")]
     texts += [f"user\n{number}\nassistant\n[median: {number}.5]" for number in range(100)] * 20
     made.train_from_iterator(texts, trainer)
     wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token=END, pad_token=END, additional_special_tokens=[START]
+        tokenizer_object=made, eos_token=END, pad_token=END, additional_special_tokens=[START, REPLY]
     )
     if chat:
-        wrapped.chat_template = TEMPLATE
+        wrapped.chat_template = LEAN if lean else TEMPLATE
     return wrapped
 
 
 def llama(words: int, width: int = 64, context: int = 8192, **options: Any) -> Any:
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=words, hidden_size=width, intermediate_size=2 * width, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=context, eos_token_id=1, bos_token_id=None,
-        **{"num_key_value_heads": 2, "initializer_range": 0.3, **options},
+        vocab_size=words, hidden_size=width, num_hidden_layers=2, max_position_embeddings=context, eos_token_id=1,
+        bos_token_id=None, **{"intermediate_size": 2 * width, "num_attention_heads": 4, "num_key_value_heads": 2,
+                              "initializer_range": 0.3, **options},
     )  # fmt: skip
     return LlamaForCausalLM(config)
 

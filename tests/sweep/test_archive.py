@@ -175,6 +175,7 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(tmp_path)
     if "track-the-stat" in line:
         monkeypatch.setitem(__import__("sys").modules, "statetrack.ask", None)
+        monkeypatch.delitem(__import__("sys").modules, "statetrack.ask.cells", raising=False)
     assert main(line.split()) == 2
     error = capsys.readouterr().err
     assert said in error

@@ -103,14 +103,16 @@ def _turns(task: Task, rules: Rules, said: Wording, batch: Batch, sample: int) -
     plain = not {"streams", "retractions"} & set(rules.distractors)
     steps = _plain(batch, said) if plain else _disturbed(task, rules, batch.inputs[0].tolist(), said, sample)
     chance = np.random.default_rng([1, sample])
-    for number, turn in enumerate(steps, 1):
+    askable = 0
+    for turn in steps:
         text = spelled(turn.text) if "words" in rules.distractors else turn.text
         if "chatter" in rules.distractors and chance.random() < CHATTER_RATE:
             yield Turn(REMARKS[int(chance.integers(len(REMARKS)))], None, turn.seen[:-1])
         if rules.every == 1:
             yield Turn(text, turn.target, turn.seen)
         else:
-            asked = number % rules.every == 0 and turn.target is not None
+            askable += turn.target is not None
+            asked = turn.target is not None and askable % rules.every == 0
             yield Turn(f"{text}?" if asked else text, turn.target if asked else None, turn.seen)
 
 

@@ -38,13 +38,18 @@ NO_REPLY = "-"  # what stands in the history for an empty reply, which servers r
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `failure` is one of INTERRUPTIONS, with `detail` for people, where nothing usable came."""
+    """What came back. `failure` is one of INTERRUPTIONS, with `detail` for people, where nothing usable came.
+
+    `refused` says that the server kept the answer back, such as by a content filter: without an answer it is a refusal,
+    whatever the text.
+    """
 
     text: str = ""
     reasoning: str = ""
     tokens: Tokens = NO_TOKENS
     failure: str | None = None
     detail: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ class Episode:
             return self.interrupt(reply.failure, reply.detail)
         turn = self.dialogue.turns[self.at]
         text = without_reasoning(reply.text)
-        outcome = self._grade(text, turn)
+        outcome = self._grade(text, turn, reply.refused)
         self.outcomes.append(outcome)
         self.replies.append(reply.text)
         self._asked.append(self.at)
@@ -131,12 +136,12 @@ class Episode:
         if limit and used >= limit and self.at < len(self.dialogue.turns):
             self.interrupt(LIMIT, f"{used} tokens used of the {limit} allowed")
 
-    def replay(self, replies: Iterable[str]) -> None:
-        """Take up an episode that was interrupted: its replies are given again, at no cost."""
-        for text in replies:
+    def replay(self, replies: Iterable[str], letters: str) -> None:
+        """Take up an episode that was interrupted: its replies with their letters, as recorded, at no cost."""
+        for text, letter in zip(replies, letters, strict=True):
             if self.request() is None:
                 return
-            self.receive(text)
+            self.receive(Reply(text, refused=letter == LETTERS[REFUSAL]))
 
     # ---- what is kept ------------------------------------------------------------------------------------------------
 
@@ -164,12 +169,12 @@ class Episode:
         targets = [self.dialogue.turns[at].target for at in self._asked]
         return "".join("-" if not i else str(int(targets[i] != targets[i - 1])) for i in range(len(targets)))
 
-    def _grade(self, text: str, turn: Turn) -> str:
+    def _grade(self, text: str, turn: Turn, refused: bool) -> str:
         rules, form = self.dialogue.rules, self.dialogue.form
         read = form.read if rules.parser == "strict" else form.read_leniently
         given = read(text, rules.thinking)
         if given is None:
-            return REFUSAL if is_refusal(text) else FORMAT
+            return REFUSAL if refused or is_refusal(text) else FORMAT
         return RIGHT if given == self._due(turn) else WRONG
 
     def _due(self, turn: Turn) -> Value | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from statetrack.errors import BadInput, unknown
+from statetrack.tasks import spec
 
 WAYS = ("turns", "whole")
 STYLES = ("ids", "table", "cycles", "generators")
@@ -14,6 +15,7 @@ HISTORIES = ("stop", "own", "corrected", "absent")
 PARSERS = ("strict", "lenient")
 DISTRACTORS = ("chatter", "streams", "words", "retractions")
 ROOM = {"instant": 32, "thinking": 2048}
+_WORDS = ("way", "style", "regime", "parser")  # rules whose value says which rule it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,7 @@ class Rules:
     keep_reasoning  whether the reasoning stays in the history
     history      stop: the episode ends at the first error, as in the original; own, corrected, absent: it goes on, with
                  the model's replies in the history, with wrong ones set right, or with inputs alone
-    every        ask at every n-th input only; the others are acknowledged
+    every        ask at every n-th of the inputs that can be asked about only; the others are acknowledged
     distractors  chatter, streams, words, retractions
     parser       strict or lenient
     room         tokens a reply may have; 0 stands for 32 (instant) or 2048 (thinking)
@@ -49,6 +51,7 @@ class Rules:
     limit: int = 0
 
     def __post_init__(self) -> None:
+        self._check_types()
         for what, value, known in (
             ("way", self.way, WAYS), ("style", self.style, STYLES), ("regime", self.regime, REGIMES),
             ("history", self.history, HISTORIES), ("parser", self.parser, PARSERS),
@@ -70,6 +73,19 @@ class Rules:
         if self.shots and self.way == "turns":
             raise BadInput("shots belong to the way 'whole'; turn by turn, the description holds a worked example")
 
+    def _check_types(self) -> None:
+        """Every rule is of its default's type; a list of distractors is as good as a tuple."""
+        for rule in fields(self):
+            value = getattr(self, rule.name)
+            if rule.name == "distractors":
+                if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+                    raise BadInput(f"distractors={value!r} should be a list of names")
+                object.__setattr__(self, rule.name, tuple(value))
+            elif rule.default is not None:
+                spec.typed(value, type(rule.default), rule.name)
+            elif value is not None:
+                spec.typed(value, int, rule.name)
+
     @property
     def thinking(self) -> bool:
         return self.regime == "thinking"
@@ -78,6 +94,21 @@ class Rules:
     def most_tokens(self) -> int:
         """The tokens that a reply may have."""
         return self.room or ROOM[self.regime]
+
+    @property
+    def changed(self) -> str:
+        """The rules that are not as by default, in a few words.
+
+        >>> Rules(way="whole", style="table", shots=2).changed
+        'whole, table, shots=2'
+        """
+        plain = Rules()
+        given = {rule.name: getattr(self, rule.name) for rule in fields(self)}
+        words = {name: value for name, value in given.items() if value != getattr(plain, name)}
+        return ", ".join(
+            "+".join(value) if name == "distractors" else value if name in _WORDS else f"{name}={value}"
+            for name, value in words.items()
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a result's key."""

@@ -1,7 +1,7 @@
 """From a task and a model to results: samples asked in batches, each kept as a cell of its own.
 
 What is in the folder already is not asked again. An episode that a server or a person cut off is taken up where it was:
-its replies so far are kept, and given again at no cost.
+its replies so far are kept, and given again at no cost. A server that fails all of a batch is not asked further.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from statetrack.tasks import Task
 
 ALL_AT_ONCE = 64  # episodes that a solver without a model takes at a time
 UNFINISHED = (RUNNING, SERVER)
+DEAD = 4  # episodes, in whole batches, that a server fails in a row before it is left alone
 
 Report = Callable[[int, int], None]
 """Called after every turn with the episodes that ended and the turns that were answered, of all so far."""
@@ -50,7 +51,10 @@ def ask(
     forced: bool = False,
     report: Report = lambda ended, turns: None,
 ) -> list[dict[str, Any]]:
-    """The records of these samples, in their order. `engine` is called only if there is something to ask."""
+    """The records of these samples, in their order. `engine` is called only if there is something to ask.
+
+    Where a server is dead, the samples that it was not asked for any more have no record.
+    """
     if solver.needs_model and engine is None:
         raise BadInput(f"solver {solver.name} needs a model: --model SPEC")
     steps = default_length(rules) if length is None else length
@@ -72,6 +76,7 @@ def ask(
 
     progress = _Progress(report, len(done))
     width = with_model.batch if with_model else ALL_AT_ONCE
+    in_vain = 0
     try:
         for begin in range(0, len(missing), width):
             group = [dialogue(task, rules, sample, steps) for sample in missing[begin : begin + width]]
@@ -79,10 +84,14 @@ def ask(
                 _score(group, with_model, keep, progress)
             else:
                 _converse(group, solver, with_model, found, keep, progress)
+            failed = all(done[each.sample]["ended"] == SERVER for each in group)
+            in_vain = in_vain + len(group) if failed else 0
+            if in_vain >= DEAD:
+                break
     finally:
         if with_model:
             with_model.close()
-    return [done[sample] for sample in cells]
+    return [done[sample] for sample in cells if sample in done]
 
 
 class _Progress:
@@ -122,8 +131,8 @@ def _converse(
 def _taken_up(each: Dialogue, before: dict[str, Any] | None) -> Episode:
     """A new episode, or the one that was cut off, with what it has cost already."""
     episode = Episode(each)
-    if before is not None:
-        episode.replay(before["replies"])
+    if before is not None and "replies" in before:
+        episode.replay(before["replies"], before["outcomes"])
         episode.tokens += Tokens(**before["tokens"])
     return episode
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,9 +139,14 @@ class GroupWording(Wording):
 
 
 def wording(task: Task, rules: Rules) -> Wording:
-    """The words of a task under these rules."""
+    """The words of a task under these rules; the same object for all samples, with what it has worked out."""
+    return _wording(task, rules.style, rules.relabel)
+
+
+@lru_cache(maxsize=256)
+def _wording(task: Task, style: str, relabel: int | None) -> Wording:
     if isinstance(task, GroupTask):
-        return GroupWording(task, rules.style, rules.relabel)
-    if rules.style != "ids" or rules.relabel is not None:
+        return GroupWording(task, style, relabel)
+    if style != "ids" or relabel is not None:
         raise BadInput(f"style and relabel belong to permutation groups; {task.name} has one way of writing")
     return Wording(task)

@@ -56,6 +56,7 @@ def command(
     """
     from statetrack import ask as core
     from statetrack import tasks
+    from statetrack.ask import metrics
     from statetrack.ask.run import ask
     from statetrack.cli.output import print_json
     from statetrack.errors import BadInput
@@ -84,21 +85,32 @@ def command(
             chosen, rules, who, numbers, length=length, model=model, engine=engine, out=out, forced=teacher_forced,
             report=report,
         )  # fmt: skip
+    whole = [record for record in records if record["status"] == "done"]  # no server's failure is in a mean
     cell = records[0]["cell"]
     summary = {"task": cell["task"], "subject": cell["subject"], "length": cell["length"],
                "protocol": cell["protocol"], **({"chance": 1 / chosen.outputs} if way == "whole" else {}),
-               **core.summary(records, compat)}  # fmt: skip
+               **core.summary(whole, compat), "unfinished": samples - len(whole), "ended": metrics.ended(records),
+               "tokens": metrics.tokens(records).to_dict()}  # fmt: skip
+    if teacher_forced:  # a pass tells the canonical reply from any other, and no more
+        summary |= {"violation_rate": None, "violation_interval": None}
     if as_json:
         print_json(summary)
-    else:
+    elif whole:
         print_summary(summary)
         if out:
             print(f"\n{len(records)} results in {out}")
-    failed = [record for record in records if record["status"] != "done"]
-    if failed:
-        print(f"statetrack: the server failed in {len(failed)} episodes ({failed[0]['detail']}); what was answered is"
-              " kept, and the same command goes on from there", file=sys.stderr)  # fmt: skip
+    if len(whole) < samples:
+        print(f"statetrack: {_failures(records, samples, out)}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _failures(records: list[dict[str, Any]], samples: int, out: Path | None) -> str:
+    """What a server left undone, in one line. Episodes that it failed are in no number above."""
+    failed = [record for record in records if record["status"] != "done"]
+    left = samples - len(records)
+    gave_up = f", so {left} more were not asked" if left else ""
+    kept = "what was answered is kept, and the same command goes on from there" if out else "--out DIR would keep them"
+    return f"the server failed in {len(failed)} episodes ({failed[0]['detail']}){gave_up}; {kept}"
 
 
 def _print_estimate(
@@ -135,7 +147,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         ["median_max_length", f"{summary['median_max_length']:g}", ""],
         ["max_max_length", summary["max_max_length"], ""],
         ["min_max_length", summary["min_max_length"], ""],
-        ["violation_rate", f"{summary['violation_rate']:.3f}", _between(summary["violation_interval"])],
+        *_violations(summary),
         ["accuracy of all answers", *_share(summary["accuracy"])],
         *([["  chance", f"{summary['chance']:.3g}", ""]] if "chance" in summary else []),
         ["  where the answer changes", *_share(summary["steps"]["change"])],
@@ -146,6 +158,12 @@ def print_summary(summary: dict[str, Any]) -> None:
     print("\nended: " + ", ".join(f"{count} {kind}" for kind, count in summary["ended"].items() if count))
     if any(summary["tokens"].values()):
         print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
+
+
+def _violations(summary: dict[str, Any]) -> list[list[str]]:
+    if summary["violation_rate"] is None:
+        return []
+    return [["violation_rate", f"{summary['violation_rate']:.3f}", _between(summary["violation_interval"])]]
 
 
 def _share(counted: dict[str, Any]) -> list[str]:

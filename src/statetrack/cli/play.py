@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from statetrack.ask import Dialogue, Request
 
+WIDEST = 100  # columns that are read with ease
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
 
 
@@ -23,7 +26,7 @@ def command(
     out: Annotated[Path | None, typer.Option(help="A folder for the result.")] = None,
     compat: Annotated[bool, typer.Option(help="Count as the original does.")] = False,
 ) -> None:
-    """Play a task yourself: type the bare answer to every input, until the first mistake.
+    """Play a task yourself: type the bare answer to every input, until the first mistake. Ctrl-C or Ctrl-D ends it.
 
     Example: statetrack play track_the_stat.median --length 20
     """
@@ -37,23 +40,30 @@ def command(
         raise unknown("history", history, ("hidden", "shown"))
     rules, chosen = Rules(), tasks.task(task)
     game = dialogue(chosen, rules, sample, length)
-    print(f"{game.system}\n\nHere you type the answer alone; its frame is added. Ctrl-C ends the game.")
+    print(_wrapped(f"{game.system}\n\nHere you type the answer alone; its frame is added. Ctrl-C ends the game."))
     reader = Reader(hide=history == "hidden", state=state)
     human = Human(reader.read)
     try:
         reader.wait()
         records = ask(chosen, rules, Explicit(human) if state else human, [sample], length=length, out=out)
     except (EOFError, KeyboardInterrupt):
-        print(f"\nended by you after {max(0, reader.turns - 1)} answers")
+        kept = f"; the same command goes on from there, with its result in {out}" if out and reader.answered else ""
+        print(f"\nended by you after {reader.answered} answers{kept}")
         raise typer.Exit(130) from None
     _print_end(records[0], game, compat)
+
+
+def _wrapped(text: str) -> str:
+    """A text whose long lines end between words."""
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    return "\n".join(textwrap.fill(line, width) if len(line) > width else line for line in text.splitlines())
 
 
 class Reader:
     """Shows an input and reads an answer."""
 
     def __init__(self, hide: bool, state: bool) -> None:
-        self.hide, self.state, self.turns = hide, state, 0
+        self.hide, self.state, self.answered = hide, state, 0
 
     def wait(self) -> None:
         if self.hide:
@@ -62,14 +72,15 @@ class Reader:
     def read(self, request: Request) -> str:
         from statetrack.ask.state import state_text
 
-        self.turns += 1
+        number = 1 + request.dialogue.turns.index(request.turn)
         if self.hide and sys.stdout.isatty():
             print(CLEAR, end="")
         if self.state:
             print(f"state: {state_text(request.dialogue.task, request.turn.seen)}")
         answer = ""
         while not answer:
-            answer = input(f"{self.turns:>3}. {request.turn.text}   {request.dialogue.wording.tag}: ").strip()
+            answer = input(f"{number:>3}. {request.turn.text}   {request.dialogue.wording.tag}: ").strip()
+        self.answered += 1
         return answer
 
 

@@ -49,7 +49,9 @@ def command(
 
     Example: statetrack sweep demo --out demo-results
     """
-    from statetrack.sweep import Options, read, run
+    from statetrack.cli.results import print_asked
+    from statetrack.sweep import Options, Store, read, run
+    from statetrack.sweep.kinds import KINDS
 
     sweep = read(name, models or ())
     if part:
@@ -63,7 +65,10 @@ def command(
         return 0
     with watch(sweep.name) as show:
         tally = run(sweep, out, options, show)
-    return summary(tally, out)
+    code = summary(tally, out)
+    if any(entry.kind == KINDS["ask"] for entry in sweep.entries):
+        print_asked(Store.existing(out))
+    return code
 
 
 def read_part(text: str) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from statetrack.sweep import plan
 from statetrack.sweep.cell import Cell
 from statetrack.sweep.store import DONE, Store
 
+LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
 FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")
 Row = dict[str, Any]
 
@@ -48,7 +49,7 @@ def _flat(prefix: str, mapping: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Scalars by their path; an interval is low and high; short lists become text, curves are left to the records."""
     for key, value in mapping.items():
         name = f"{prefix}{key}"
-        if key in ("cell", "rates_tried") or key.endswith("_by_position"):
+        if key in LONG or key.endswith("_by_position"):
             continue
         if isinstance(value, dict):
             yield from _flat(f"{name}.", value)

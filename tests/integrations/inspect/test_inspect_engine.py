@@ -117,7 +117,7 @@ def test_a_failure_that_stays_is_the_servers_and_never_a_wrong_answer(served, ki
     server.bodies.clear()
     server.script = lambda n, body: good("[mode: 85]")
     again = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
-    again.replay(record["replies"])
+    again.replay(record["replies"], record["outcomes"])
     while (turn := again.request()) is not None:
         again.receive(asked.replies([turn])[0])
     assert (again.status, len(again.outcomes)) == ("done", 8)

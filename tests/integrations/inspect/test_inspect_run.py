@@ -131,7 +131,7 @@ def test_an_unusable_reply_is_asked_for_again(run, bad, monkeypatch):
 
     [record] = records(run(st.track_the_stat(samples=1, turns=4), scripted("hiccups", answer)))
     refused = bad.choices and bad.choices[0].stop_reason == "content_filter"
-    assert (record["outcomes"], given["bad"]) == (("+f", 1) if refused else ("++++", 2))
+    assert (record["outcomes"], given["bad"]) == (("+r", 1) if refused else ("++++", 2))
 
 
 def test_a_reply_that_stays_empty_is_the_servers_failure(run, monkeypatch):

@@ -199,7 +199,7 @@ def test_permutations_in_other_styles(run, style):
     [
         {"task": "txc", "length": 9},
         {"task": "txc", "way": "whole"},
-        {"task": "modular_arithmetic", "length": 9, "every": 3},
+        {"task": "modular_arithmetic", "length": 9, "every": 2},
         {"task": "stream.max", "length": 9, "distractors": "chatter,retractions"},
         {"task": "cups[n=4]", "length": 9, "history": "own"},
     ],

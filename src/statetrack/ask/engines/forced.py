@@ -20,7 +20,7 @@ from statetrack.ask.episode import LETTERS, RIGHT, WRONG, Episode
 from statetrack.ask.tokens import Tokens
 from statetrack.errors import BadInput
 
-PIECE = 1024  # tokens whose logits are held at a time
+LOGITS = 2**27  # so many are held at a time: a long dialogue with a large vocabulary goes in pieces
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,11 @@ def _pass(engine: HFEngine, tokens: list[int], spans: list[Span]) -> tuple[dict[
 
     What stands at a place is predicted at the one before it, so only those places need the head of the model.
     """
-    memory: Any = (Attention if engine.kind is Alone else engine.kind)(engine.model, 1)
     asked = [place for span in spans for place in range(span.first, span.end + 1)]
-    width = len(tokens) if type(memory) is Resent else PIECE
+    most = max(1, LOGITS // engine.model.config.vocab_size)
+    whole = len(asked) <= most or engine.kind is Resent
+    width = len(tokens) if whole else most
+    memory = None if whole else (Attention if engine.kind is Alone else engine.kind)(engine.model, 1)
     greedy: dict[int, int] = {}
     logprobs: dict[int, float] = {}
     for begin in range(0, len(tokens), width):
@@ -91,13 +93,13 @@ def _pass(engine: HFEngine, tokens: list[int], spans: list[Span]) -> tuple[dict[
         greedy.update(zip(places, logits.argmax(-1).tolist()))
         there = [place for place in places if place < len(tokens)]
         chosen = torch.tensor([tokens[place] for place in there], device=logits.device)
-        found = logits[: len(there)].log_softmax(-1).gather(1, chosen[:, None])[:, 0]
+        found = logits[: len(there)].gather(1, chosen[:, None])[:, 0] - logits[: len(there)].logsumexp(-1)
         logprobs.update(zip(there, found.tolist()))
     return greedy, logprobs
 
 
 def _logits(engine: HFEngine, memory: Any, piece: list[int], places: list[int]) -> Tensor:
-    """Feed a piece, and give the logits at some places in it."""
+    """Feed a piece, and give the logits at some places in it. Without a memory it is the whole."""
     kept: dict[str, Any] = {}
     if isinstance(memory, Attention):
         kept = {"past_key_values": memory.cache}

@@ -112,7 +112,7 @@ class Attention(Resent):
         wanted = sorted(set(last))  # the head is the dearest part; it is spared for all but the rows' last tokens
         out = self.model(
             input_ids=ids.to(device),
-            attention_mask=self.used.long(),
+            attention_mask=None if bool(self.used.all()) else self.used.long(),  # without gaps causality is all
             position_ids=positions.to(device),
             past_key_values=self.cache,
             use_cache=True,

@@ -17,9 +17,6 @@ from inspect_ai.model import (
 from statetrack.ask.episode import CONTEXT, LIMIT, SERVER, Message, Reply
 from statetrack.ask.tokens import NO_TOKENS, Tokens
 
-REFUSED = "I refuse (the server's content filter)."
-"""The text of a reply that a content filter left empty: the episode's parser takes it for a refusal."""
-
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
 
@@ -66,7 +63,7 @@ def read(output: ModelOutput, room: int) -> Reply:
     if output.stop_reason == "model_length":
         return Reply(tokens=spent, failure=CONTEXT, detail=output.error or text or "the context is full")
     if output.stop_reason == "content_filter":
-        return Reply(text or REFUSED, tokens=spent)
+        return Reply(text, tokens=spent, refused=True)
     if output.stop_reason == "max_tokens" and 0 < spent.generated < room:
         return Reply(tokens=spent, failure=SERVER, detail=f"a reply cut off after {spent.generated} of {room} tokens")
     if output.stop_reason == "max_tokens" and not text:

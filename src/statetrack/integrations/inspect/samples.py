@@ -6,7 +6,7 @@ A sample's metadata name the dialogue completely, so any solver can play any tas
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from inspect_ai.dataset import MemoryDataset, Sample
 
@@ -41,14 +41,8 @@ def words(value: Any) -> list[Any]:
 
 
 def rules(**given: Any) -> Rules:
-    """The rules of parameters from the command line, each of its declared type."""
-    hints = get_type_hints(Rules)
-    given["distractors"] = tuple(str(name) for name in words(given.get("distractors")))
-    for name, value in given.items():
-        kinds = get_args(hints[name]) or (hints[name],)
-        if name != "distractors" and not (value is None and type(None) in kinds):
-            given[name] = spec.typed(value, kinds[0], name)
-    return Rules(**given)
+    """The rules of parameters from the command line."""
+    return Rules(**given | {"distractors": words(given.get("distractors"))})
 
 
 def dataset(task: Task, how: Rules, rows: Iterable[tuple[int, int | None]], name: str) -> MemoryDataset:
@@ -78,5 +72,5 @@ def dialogue_of(metadata: dict[str, Any]) -> Dialogue:
     """The dialogue of a sample's metadata."""
     if not {"task", "rules", "sample", "length"} <= metadata.keys():
         raise BadInput("this solver plays statetrack's tasks only (statetrack/track_the_stat, statetrack/ask, ...)")
-    how = {**metadata["rules"], "distractors": tuple(metadata["rules"]["distractors"])}
-    return dialogue(find_task(metadata["task"]), Rules(**how), metadata["sample"], metadata["length"])
+    how = Rules(**metadata["rules"])
+    return dialogue(find_task(metadata["task"]), how, metadata["sample"], metadata["length"])

@@ -29,7 +29,7 @@ def document(row: int, ids: Sequence[int], target: int) -> Document:
 
 
 class Generated(Sequence[Document]):
-    """Rows of the test split, each drawn when it is asked for: `--limit 2` costs two rows.
+    """Rows of the test split, each drawn when it is first asked for: `--limit 2` costs two rows.
 
     Round by round, each with one row of every length: document 100 r + i is row r of the i-th length's data.
     """
@@ -37,6 +37,7 @@ class Generated(Sequence[Document]):
     def __init__(self, task: GroupTask, per_length: int, seed: int) -> None:
         self.task, self.per_length, self.seed = task, per_length, seed
         self.lengths = spread(LENGTHS)
+        self._drawn: dict[int, Document] = {}  # the harness comes twice: for the requests, and for the results
 
     def __len__(self) -> int:
         return self.per_length * len(self.lengths)
@@ -49,6 +50,8 @@ class Generated(Sequence[Document]):
         if isinstance(place, slice):
             return [self[one] for one in range(len(self))[place]]
         row = range(len(self))[place]
-        turn, which = divmod(row, len(self.lengths))
-        batch = self.task.sample(self.lengths[which], 1, seed=self.seed, split="test", first=turn)
-        return document(row, batch.inputs[0].tolist(), int(batch.targets[0, -1]))
+        if row not in self._drawn:
+            turn, which = divmod(row, len(self.lengths))
+            batch = self.task.sample(self.lengths[which], 1, seed=self.seed, split="test", first=turn)
+            self._drawn[row] = document(row, batch.inputs[0].tolist(), int(batch.targets[0, -1]))
+        return self._drawn[row]
