@@ -192,6 +192,20 @@ def test_the_floor_of_a_longer_length_is_its_own() -> None:
     assert from_record(record)[2].floor == from_record(record)[1].floor == pytest.approx(1 - 1.875 / 128, abs=1e-4)
 
 
+def test_being_right_where_a_guess_is_right_decides_nothing() -> None:
+    """Over all positions FSM is far above its floor; at the end of a row nothing is left to know."""
+    fades = predict("e88-published-1l", st.task("fsm"))
+    assert fades.outcome == "fades"
+    record = trained(0, 0.9999, floor_exact=True)
+    record["cell"] |= {"task": "fsm", "subject": "e88-published-1l"}
+    record["length_generalisation"]["1024"] |= {"interval": [0.9995, 0.9999], "floor": 1 - 1.875 / 1024}
+    assert from_record(record)[2].state == "unclear"
+    assert verdict(fades, [record]).outcome == "undecided"
+    parity = trained(0, 0.9999, floor_exact=True)
+    parity["length_generalisation"]["1024"] |= {"interval": [0.9995, 0.9999], "floor": 0.5}
+    assert from_record(parity)[2].state == "solved"
+
+
 def test_lengths_that_were_not_measured_are_left_out() -> None:
     record = trained(0, 0.7, stream={"accuracy": None, "reason": "the model keeps no state of constant size"})
     record["length_generalisation"]["1024"] = {"accuracy": None, "reason": "the model has 128 positions"}

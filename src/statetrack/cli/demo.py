@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -52,7 +54,8 @@ def command(
         show_table(task, [record for record in records if record["cell"]["task"] == task])
     look_into(out, records)
     write_report(out, open_)
-    print("Next: statetrack list tasks, statetrack show s5, statetrack train --help")
+    program = "statetrack" if shutil.which("statetrack") else os.path.relpath(sys.argv[0])
+    print(f"Next: {program} list tasks, {program} show s5, {program} train --help")
 
 
 def show_rows() -> None:

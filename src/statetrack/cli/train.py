@@ -111,13 +111,13 @@ def print_results(results: list[Result]) -> None:
     beyond = {length: [r.record["length_generalisation"][length] for r in results] for length in
               record["length_generalisation"]}  # fmt: skip
     rows = [[f"{int(length):,}", *(number(one.get("last_32_accuracy")) for one in beyond[length])] for length in beyond]
-    if record["stream"] and record["stream"]["accuracy"]:
-        rows += [
-            [f"{int(mark):,}", *(number(r.record["stream"]["accuracy"][mark]) for r in results)]
-            for mark in record["stream"]["accuracy"]
-        ]
+    streams = [result.record["stream"] or {} for result in results]
+    marks = dict.fromkeys(mark for stream in streams for mark in stream.get("accuracy") or {})
+    rows += [[f"{int(mark):,}", *(number((s.get("accuracy") or {}).get(mark)) for s in streams)] for mark in marks]
     print("\naccuracy at the end of longer rows (last 32 positions; from 1,024 on, of a stream, the last 1,024)")
     print_table(["length", *(f"seed {r.cell.seed}" for r in results)], rows)
+    for reason in dict.fromkeys(stream["reason"] for stream in streams if "reason" in stream):
+        print(f"no stream: {reason}")
     solved = sum(result.solved for result in results)
     print(f"\nsolved at {cell.length}: {solved} of {len(results)} seeds")
 

@@ -19,7 +19,7 @@ from statetrack.diagnose.truth import Truth, asked_everywhere, running_count
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, State
 from statetrack.tasks.base import Ints, Task
-from statetrack.training.evaluate import to_ids
+from statetrack.training.evaluate import NO_STREAM, to_ids
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -84,7 +84,6 @@ def grid(first: int, last: int, most: int) -> list[int]:
     return [int(t) for t in np.unique(np.round(np.geomspace(first, last, most)).astype(int))]
 
 
-NO_STREAM = "the model keeps no state of constant size"
 NO_STATE = "the model keeps no state from step to step"
 
 

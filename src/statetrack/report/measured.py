@@ -5,7 +5,6 @@ A row is a plain dict; its keys are the columns of the CSV file beside the figur
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -14,16 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.report.folder import Run
-from statetrack.tasks import task
-from statetrack.theory import floors
-from statetrack.theory.results import SOLVED, most
+from statetrack.theory.results import CHEAP, END, SOLVED, most
+from statetrack.theory.results import end_floor as floor_of_the_end
 
 Row = dict[str, Any]
-END = 32  # positions at the end of a row that count, as training writes them
-CHEAP = 2048  # steps up to which the floor of the last positions is worked out
 BINS = 48  # points of a position curve
 
 
@@ -81,15 +76,7 @@ def end_floor(run: Run, length: int) -> float | None:
         return _mean(curve[-END:])
     entry = by_length(run.record.get("length_generalisation")).get(length, {})
     known = run.record.get("floor_exact") and (entry.get("floor") is not None or length == CHEAP)
-    return _end_floor(run.task, length) if known and length <= CHEAP else None
-
-
-@functools.lru_cache(maxsize=1024)
-def _end_floor(name: str, length: int) -> float | None:
-    try:
-        return _mean(floors(task(name), length, window=1)["position"].by_position[-END:].tolist())
-    except BadInput:  # a task of somebody's own that is not at hand
-        return None
+    return floor_of_the_end(run.task, length) if known and length <= CHEAP else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.tasks import task
@@ -17,6 +19,8 @@ SOLVED = 0.99
 SEEDS = 3
 FAR = 8
 WITNESS_STEPS = 10_000
+END = 32  # positions at the end of a row, by which lengths beyond count as solved
+CHEAP = 2048  # steps up to which the floor of the last positions is worked out
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Measured:
     witness: bool = False
     trained: int | None = None
     metric: str = "accuracy"
+    end_floor: float = 0.0  # over the last positions, by which the length counts as solved
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Measured:
@@ -62,8 +67,11 @@ class Measured:
 
     @property
     def surely_solved(self) -> bool:
-        """A floor that is nearly 1 makes nearly everybody look good: the interval must lie above it, unless it is 1."""
-        return self.solved and self.low >= SURE_LOW and (self.low > self.floor or self.floor >= 1)
+        """A floor that is nearly 1 makes nearly everybody look good: the interval must lie above it, unless it is 1.
+        Where a guess is right at the end, being right there says nothing.
+        """
+        above = self.low > self.floor or self.floor >= 1
+        return self.solved and self.low >= SURE_LOW and above and self.end_floor < SOLVED
 
     @property
     def surely_not_solved(self) -> bool:
@@ -88,7 +96,8 @@ def from_record(record: Mapping[str, Any]) -> list[Measured]:
         measured: list[Measured] = []
         for length, entry in sorted(whole.items()):
             if entry.get("accuracy") is not None:
-                measured.append(_whole(entry, length, shared, measured))
+                ends = bool(record.get("floor_exact")) and length <= CHEAP
+                measured.append(_whole(entry, length, shared, measured, ends))
         if not measured:
             return []
         return [*measured, *_streamed(record.get("stream") or {}, measured, shared)]
@@ -100,16 +109,23 @@ def _by_length(entries: Mapping[str, Any] | None) -> dict[int, Any]:
     return {int(length): entry for length, entry in (entries or {}).items()}
 
 
-def _whole(entry: Mapping[str, Any], length: int, shared: dict[str, Any], shorter: list[Measured]) -> Measured:
-    """All positions of rows of one length."""
+def _whole(
+    entry: Mapping[str, Any], length: int, shared: dict[str, Any], shorter: list[Measured], ends: bool
+) -> Measured:
+    """All positions of rows of one length; with `ends`, the floor of the last ones is looked at as well."""
     low, high = entry["interval"]
     last = entry.get("last_32_accuracy")
     if "floor" not in entry:
         floor = position_floor(shared["task"], length)
     else:
         floor = shorter[-1].floor if entry["floor"] is None and shorter else entry["floor"]
+    if ends:
+        at_end = end_floor(shared["task"], length) or 0.0
+    else:
+        at_end = shorter[-1].end_floor if shorter else 0.0
     return Measured.read({
         **shared, "length": length, "accuracy": entry["accuracy"], "low": low, "high": high, "floor": floor,
+        "end_floor": at_end,
         "n": entry.get("n") or entry["rows"], "solved": entry.get("solved", last is not None and last >= SOLVED),
     })  # fmt: skip
 
@@ -121,7 +137,7 @@ def _streamed(stream: Mapping[str, Any], whole: list[Measured], shared: dict[str
             low, high = wilson(accuracy * stream["rows"], stream["rows"])
             yield Measured.read({
                 **shared, "length": length, "accuracy": accuracy, "low": low, "high": high, "n": stream["rows"],
-                "floor": whole[-1].floor, "solved": accuracy >= SOLVED,
+                "floor": whole[-1].floor, "end_floor": whole[-1].end_floor, "solved": accuracy >= SOLVED,
             })  # fmt: skip
 
 
@@ -132,6 +148,25 @@ def position_floor(text: str, length: int) -> float:
 
     made = FloorMaker(task(text), length, window=1).gather()
     return next(floor.average for floor in made if floor.name == "position")
+
+
+@functools.lru_cache(maxsize=1024)
+def end_floor(text: str, length: int) -> float | None:
+    """What the best answer for each position scores over the last 32; None where nothing is asked there, or the task is
+    one of somebody's own that is not at hand.
+
+    >>> round(end_floor("txc", 64), 3), round(end_floor("fsm", 64), 3)
+    (0.5, 1.0)
+    """
+    from statetrack.theory.floors import FloorMaker
+
+    try:
+        made = FloorMaker(task(text), length, window=1).gather()
+    except BadInput:
+        return None
+    by_position = next(floor.by_position for floor in made if floor.name == "position")[-END:]
+    known = by_position[np.isfinite(by_position)]
+    return float(known.mean()) if len(known) else None
 
 
 def by_seed(records: Iterable[Measured]) -> dict[int, list[Measured]]:

@@ -1,7 +1,8 @@
 """What became of a prediction: confirmed, refuted or undecided, by one rule (docs/theory.md states it).
 
-    solved      a run is surely solved when it counts as solved, its interval lies above .98 and above its floor;
-                surely not solved when it does not count as solved and its interval lies below .99; else unclear
+    solved      a run is surely solved when it counts as solved, its interval lies above .98 and above its floor, and
+                the floor of its last positions is below .99; surely not solved when it does not count as solved and
+                its interval lies below .99; else unclear
     far         at least 8 times the length that the run was trained on; for weights set by hand, 10,000 steps
     seeds       a claim about training needs 3 seeds, and is decided by more than half of them
 

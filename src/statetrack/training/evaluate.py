@@ -26,6 +26,7 @@ TAIL = 32  # positions at the end that length generalisation looks at
 STREAM_ROWS, STREAM_TAIL = 64, 1024
 EXHAUSTIVE = 16  # binary strings up to this length are all tried
 RATES = (0.02, 0.1, 0.9, 0.98)
+NO_STREAM = "the model shows no state of constant size (a class of your own does by initial_state and forward_from)"
 
 Tick = Callable[[str], None]
 
@@ -123,7 +124,7 @@ class Evaluator:
     def stream(self, steps: int, tick: Tick = lambda _: None) -> dict[str, Any]:
         """Accuracy over the last 1,024 positions at every doubling up to `steps`, in constant memory."""
         if not self.model.recurrent:
-            return {"accuracy": None, "reason": "the model keeps no state of constant size"}
+            return {"accuracy": None, "reason": NO_STREAM}
         try:
             curve = self._stream(steps, tick)
         except Exception as error:
