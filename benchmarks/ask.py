@@ -33,7 +33,7 @@ from tiny_models import llama, tokenizer
 
 TURNS = 60 if "--quick" in sys.argv else 300
 WORDS, WIDTH = 4096, 640
-SHAPE = {"intermediate_size": 2560, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64}
+SHAPE = {"intermediate_size": 2048, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64}
 TASK = st.task("track_the_stat.median")
 
 
