@@ -97,6 +97,14 @@ def test_a_second_run_does_only_what_is_missing(tmp_path: Path, capsys: pytest.C
     assert record["cell"]["seed"] == record["seed"]
 
 
+def test_a_cell_is_either_diagnosed_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu").cell
+    assert main(["diagnose", str(tmp_path), "--stream", "64"]) == 0
+    (tmp_path / f"{cell.key}.safetensors").write_bytes(b"cut")
+    assert main(["diagnose", str(tmp_path), "--stream", "64", "--again"]) == 1
+    assert "0 diagnosed, 1 left out" in capsys.readouterr().out
+
+
 def test_a_record_is_small(tmp_path: Path) -> None:
     for path in WEIGHTS.glob("dfe5*"):
         shutil.copy(path, tmp_path)

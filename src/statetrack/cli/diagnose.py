@@ -70,7 +70,12 @@ def _print(found: dict[str, Any], folder: Path, keys: tuple[str, ...]) -> None:
         print(f"{folder} holds no cells; `statetrack train TASK MODEL --out {folder}` makes one")
         return
     headers = ["task", "model", "trained", "seed", "conclusion", "90 % up to", "predicted", "machine", "why"]
-    print_table(headers, [_row(each) for each in found["cells"]])
+    rows = [_row(each) for each in found["cells"]]
+    if sys.stdout.isatty():  # sentences would squeeze the other columns of a narrow window
+        print_table(headers[:-1], [row[:-1] for row in rows])
+        print(*(f"{', '.join(row[:4])}: {row[-1]}" for row in rows), sep="\n")
+    else:
+        print_table(headers, rows)
     for each in found["cells"]:
         if keys and each["key"].startswith(keys):
             print(f"\n{each['task']}, {each['model']}, trained at {each['trained']}, seed {each['seed']}")

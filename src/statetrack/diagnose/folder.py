@@ -130,7 +130,7 @@ def compared(store: Store, left_out: list[dict[str, str]]) -> dict[str, Any]:
     return {
         "format": files.FORMAT,
         "version": statetrack.__version__,
-        "cells": [_line(one) for one in seen if one.diagnosis],
+        "cells": [_line(one) for one in seen if one.diagnosis and one.cell.key not in named],
         "left_out": [*left_out, *waiting],
         "ablations": ablations(seen),
         "patterns": patterns(seen),

@@ -234,7 +234,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def patterns(folder: Folder) -> Table | None:
-    found = (folder.comparison or {}).get("patterns", [])
+    found = [each for each in (folder.comparison or {}).get("patterns", []) if each["task"]]
     if not found:
         return None
     lines = [
