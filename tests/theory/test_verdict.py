@@ -285,3 +285,41 @@ def test_bad_records() -> None:
         verdict(FOUND, [{"model": "mlp", "task": "txc", "length": 3, "seed": 0}])
     with pytest.raises(BadInput, match="interval"):
         verdict(FOUND, [run("mlp", "txc", 3, 0, 0.5, low=0.7, high=0.6)])
+
+
+def test_the_design_document_speaks_of_networks_trained_at_that_length_by_its_protocol() -> None:
+    flat = next(known for known in predictions() if known.key == "4.2-rtc-1024-e88-1l")
+    beyond = [run("e88-1l", "rtc", 1024, seed, 0.6, trained=64) for seed in range(3)]
+    assert judged(flat, beyond) == "undecided"
+    there = [run("e88-1l", "rtc", 1024, seed, 0.99, trained=1024) for seed in range(3)]
+    assert judged(flat, beyond + there) == "confirmed"
+    designed = [run("e88-1l", "rtc", 1024, seed, 0.7, trained=1024, protocol="design") for seed in range(3)]
+    assert judged(flat, there + designed) == "refuted"
+    assert "seen: 0.700 at 1024" in verdict(flat, designed[:1]).why
+
+
+def test_whole_rows_are_judged_as_well() -> None:
+    whole = next(known for known in predictions() if known.key == "2-rtc-e88-full")
+    records = [trained(seed, 1.0) for seed in range(3)]
+    for record in records:
+        record["cell"] |= {"task": "rtc", "subject": "e88-1l"}
+        record |= {"full_sequence_accuracy": 0.5, "full_sequence_interval": [0.45, 0.55], "rows": 1024}
+    assert judged(whole, records) == "refuted"
+
+
+def test_a_seed_trained_at_several_lengths_is_judged_network_by_network() -> None:
+    """Far is 8 times the length a network was trained on, not 8 times the shortest of all."""
+
+    def grid(near: float, far: float) -> list[dict[str, Any]]:
+        return [
+            run("e88-gain-1l", "txc", length, seed, accuracy, trained=at)
+            for seed in range(3)
+            for at, length, accuracy in [(16, 16, 1.0), (16, 256, 0.5), (256, 256, near), (256, 4096, far)]
+        ]
+
+    assert judged(FOUND, grid(1.0, 1.0)) == "confirmed"
+    assert judged(FOUND, grid(1.0, 0.5)) == "refuted"
+    near_only = [record for record in grid(1.0, 1.0) if record["length"] <= 256 and record["trained"] == 256]
+    assert judged(FOUND, near_only) == "undecided"
+    fades = predict("gated-deltanet-neg", st.task("txc"), "training")
+    assert judged(fades, [{**record, "model": "gated-deltanet-neg"} for record in grid(1.0, 0.5)]) == "confirmed"

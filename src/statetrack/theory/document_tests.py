@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from statetrack.theory.documents import DocumentPrediction, Measure
+import dataclasses
+
+from statetrack.theory.documents import DESIGN, DocumentPrediction, Measure
 from statetrack.theory.results import SEEDS, Measured, by_seed, most
 
 Judged = tuple[str, str, int]
@@ -15,13 +17,15 @@ def judge(prediction: DocumentPrediction, records: list[Measured]) -> Judged:
         if prediction.false:
             return "refuted", "by argument: " + " ".join(prediction.argument), 0
         return "undecided", "no accuracy decides it", 0
+    if prediction.document == DESIGN:
+        records = as_designed(records)
     mine = _of(records, test.model, test)
     lengths = sorted({record.length for record in mine if len(_seeds_at(mine, record.length)) >= SEEDS})
     seeds = len(by_seed(mine))
     if not lengths and prediction.false:
         return "refuted", "by argument: " + " ".join(prediction.argument), seeds
     if not lengths:
-        return "undecided", f"fewer than {SEEDS} seeds of {test.model} on {test.task} at a length it speaks of", seeds
+        return "undecided", _too_few(mine, test), seeds
     if test.kind in ("degrades", "flat"):
         return (*_along(test, mine, lengths), seeds)
     votes = [_at(test, mine, _of(records, test.other, test), length) for length in lengths]
@@ -30,6 +34,22 @@ def judge(prediction: DocumentPrediction, records: list[Measured]) -> Judged:
             if vote == outcome:
                 return outcome, f"at {length}: {why}", seeds
     return "confirmed", f"at {', '.join(map(str, lengths))}: {votes[-1][1]}", seeds
+
+
+def as_designed(records: list[Measured]) -> list[Measured]:
+    """The document trains a network at each length, by a protocol of its own. So what a network does beyond its length
+    is not meant, and other protocols stand in only for a model and task on which that one was not run.
+    """
+    there = [record for record in records if record.trained_on == record.length]
+    own = {(record.model, record.task) for record in there if record.protocol == "design"}
+    return [record for record in there if record.protocol == "design" or (record.model, record.task) not in own]
+
+
+def _too_few(mine: list[Measured], test: Measure) -> str:
+    """What little was seen stands beside the reason why it does not decide."""
+    few = f"fewer than {SEEDS} seeds of {test.model} on {test.task} at a length it speaks of"
+    seen = [f"{record.accuracy:.3f} at {record.length}" for record in sorted(mine, key=lambda record: record.length)]
+    return f"{few}; seen: {', '.join(seen)}" if seen else few
 
 
 def _of(records: list[Measured], model: str, test: Measure) -> list[Measured]:
@@ -71,7 +91,7 @@ def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int
         above = [record.low > value for record in here]
         return _decided([record.high <= value for record in here], above, f"{shown}, predicted at most {value:.2f}")
     if len(by_seed(there)) < SEEDS:
-        return "undecided", f"fewer than {SEEDS} seeds of {test.other}"
+        return "undecided", _too_few(there, dataclasses.replace(test, model=test.other))
     pairs = [(one, two) for one in here for two in there]
     shown = f"{shown} against {_spread(there)}"
     if test.kind == "gap":

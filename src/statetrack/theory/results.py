@@ -28,7 +28,8 @@ class Measured:
     """One measured accuracy with its 95 % interval [low, high], its n, and the floor of its task at this length.
 
     `trained` is the length that the network was trained on; if it is not given, the seed's shortest length stands in.
-    `witness` marks weights that were set by hand.
+    `witness` marks weights that were set by hand. `metric` is accuracy, or full_sequence_accuracy: the share of rows
+    without an error.
     """
 
     model: str
@@ -44,6 +45,7 @@ class Measured:
     witness: bool = False
     trained: int | None = None
     metric: str = "accuracy"
+    protocol: str = ""
     end_floor: float = 0.0  # over the last positions, by which the length counts as solved
 
     @classmethod
@@ -83,7 +85,8 @@ class Measured:
 
 
 def from_record(record: Mapping[str, Any]) -> list[Measured]:
-    """What one training measured, length by length: at the length trained on, beyond it, and along a stream.
+    """What one training measured, length by length: at the length trained on (there whole rows as well), beyond it, and
+    along a stream.
 
     Lengths beyond count as solved by their last 32 positions, a stream by the last positions before its mark. A length
     that was not measured (the model has too few positions) is left out. Where a length has no n of its own, it is rows;
@@ -91,7 +94,10 @@ def from_record(record: Mapping[str, Any]) -> list[Measured]:
     """
     try:
         cell = record["cell"]
-        shared = {"model": cell["subject"], "task": cell["task"], "seed": cell["seed"], "trained": cell["length"]}
+        shared = {
+            "model": cell["subject"], "task": cell["task"], "seed": cell["seed"], "trained": cell["length"],
+            "protocol": cell.get("protocol", {}).get("name", ""),
+        }  # fmt: skip
         whole = {cell["length"]: record, **_by_length(record.get("length_generalisation"))}
         measured: list[Measured] = []
         for length, entry in sorted(whole.items()):
@@ -100,7 +106,7 @@ def from_record(record: Mapping[str, Any]) -> list[Measured]:
                 measured.append(_whole(entry, length, shared, measured, ends))
         if not measured:
             return []
-        return [*measured, *_streamed(record.get("stream") or {}, measured, shared)]
+        return [*measured, *_streamed(record.get("stream") or {}, measured, shared), *_whole_rows(record, shared)]
     except KeyError as error:
         raise BadInput(f"a training record has no {error.args[0]!r}") from None
 
@@ -128,6 +134,17 @@ def _whole(
         "end_floor": at_end,
         "n": entry.get("n") or entry["rows"], "solved": entry.get("solved", last is not None and last >= SOLVED),
     })  # fmt: skip
+
+
+def _whole_rows(record: Mapping[str, Any], shared: dict[str, Any]) -> Iterator[Measured]:
+    """The share of rows without an error, at the length trained on."""
+    accuracy = record.get("full_sequence_accuracy")
+    if accuracy is not None:
+        low, high = record["full_sequence_interval"]
+        yield Measured.read({
+            **shared, "length": shared["trained"], "metric": "full_sequence_accuracy", "accuracy": accuracy,
+            "low": low, "high": high, "n": record["rows"], "floor": 0.0, "solved": accuracy >= SOLVED,
+        })  # fmt: skip
 
 
 def _streamed(stream: Mapping[str, Any], whole: list[Measured], shared: dict[str, Any]) -> Iterator[Measured]:

@@ -100,13 +100,11 @@ def _training(prediction: Prediction, records: list[Measured]) -> Verdict:
         if all(failed):
             return Verdict(CONFIRMED, f"no seed solved it far out; {_above_floor(trained)}", seeds)
     if prediction.outcome == FADES:
-        faded = [end == "not solved" and _solved_first(trained[seed]) for seed, end in ends.items()]
+        faded = [end == "not solved" and _faded(trained[seed]) for seed, end in ends.items()]
         if most(solved):
             return Verdict(REFUTED, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
         if most(faded):
-            return Verdict(
-                CONFIRMED, f"{sum(faded)} of {seeds} seeds solved the shortest length and lost the longest", seeds
-            )
+            return Verdict(CONFIRMED, f"{sum(faded)} of {seeds} seeds solved a short length and lost it far out", seeds)
         if not any(_solved_first(runs) for runs in trained.values()):
             return Verdict(UNDECIDED, "no seed solved the shortest length, so there was nothing to fade", seeds)
     return Verdict(UNDECIDED, "seeds or intervals do not agree", seeds)
@@ -140,26 +138,49 @@ def _grows(prediction: Prediction, records: list[Measured]) -> Verdict:
 
 
 def far_out(runs: list[Measured]) -> str:
-    """How one seed did at its longest length: solved, not solved, or unclear when that is not far or not sure.
+    """How one seed did far beyond the length trained on: solved, not solved, or unclear: not far, or not sure.
 
-    A length that was solved on too few rows to be sure, as streams are, leaves the word to the next shorter one.
+    Trained at several lengths, it solved it if one of the networks did. One that is unclear has no say.
     """
-    far = FAR * min(record.trained_on for record in runs)
-    for record in sorted(runs, key=lambda record: -record.length):
+    ends = [_far_out(network) for network in _networks(runs)]
+    return next((end for end in ("solved", "not solved") if end in ends), "unclear")
+
+
+def _networks(runs: list[Measured]) -> list[list[Measured]]:
+    """The results of one seed, apart by the length trained on."""
+    networks: dict[int | None, list[Measured]] = {}
+    for record in runs:
+        networks.setdefault(record.trained, []).append(record)
+    return list(networks.values())
+
+
+def _far_out(network: list[Measured]) -> str:
+    """By its longest length. One that was solved on too few rows to be sure, as streams are, leaves the word to the
+    next shorter one.
+    """
+    far = FAR * min(record.trained_on for record in network)
+    for record in sorted(network, key=lambda record: -record.length):
         if record.length >= far and not (record.solved and record.state == "unclear"):
             return record.state
     return "unclear"
 
 
 def _solved_first(runs: list[Measured]) -> bool:
-    return min(runs, key=lambda record: record.length).surely_solved
+    """Whether a network of this seed solved its shortest length."""
+    return any(min(network, key=lambda record: record.length).surely_solved for network in _networks(runs))
+
+
+def _faded(runs: list[Measured]) -> bool:
+    return any(_solved_first(network) and _far_out(network) == "not solved" for network in _networks(runs))
 
 
 def _reach(runs: list[Measured]) -> int:
-    """The longest length that most seeds solved; 0 for none."""
-    lengths = sorted({record.length for record in runs}, reverse=True)
-    good = (n for n in lengths if most([record.surely_solved for record in runs if record.length == n]))
-    return next(good, 0)
+    """The longest length that most seeds solved, in one of their networks; 0 for none."""
+    for length in sorted({record.length for record in runs}, reverse=True):
+        here = by_seed(record for record in runs if record.length == length)
+        if most([any(record.surely_solved for record in seed) for seed in here.values()]):
+            return length
+    return 0
 
 
 def _above_floor(trained: dict[int, list[Measured]]) -> str:
