@@ -1,7 +1,8 @@
 """A kind of cell for tests: it waits a little and writes a line when it begins and when it ends.
 
 The subject is `counted:WHAT`; the protocol says where the log is and how long a cell takes. WHAT may be `fails`,
-`dies` (takes its process with it), `full` (as if the disk were), `memory`, `nan` or `diverges`.
+`dies` (takes its process with it), `full` (as if the disk were), `memory`, `nan`, `diverges`, `faults` (the GPU does,
+and with it every later cell of the process; a second try is well) or `stays` (does not end when asked to).
 """
 
 from __future__ import annotations
@@ -29,11 +30,20 @@ def cost(cell: Cell) -> float:
     return float(cell.length)
 
 
+faulty = False  # the GPU, for the rest of this process
+
+
 def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
     for cell in cells:
         _note(cell, "begin")
-        if "seconds" in cell.protocol:
-            time.sleep(cell.protocol["seconds"])
+        if cell.subject.endswith("stays"):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        try:
+            time.sleep(cell.protocol.get("seconds", 0))
+        finally:
+            if cell.protocol.get("notes_end"):
+                _note(cell, "end")
+        _fault(cell)
         _misbehave(cell.subject.partition(":")[2], cells)
         status = "diverged" if cell.subject.endswith("diverges") else "done"
         if cell.protocol.get("weights"):
@@ -48,6 +58,15 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
             "interval": [0.4, 0.6],
         }
         yield cell, record | {"floor": 0.5, "solved": False, "padding": "x" * cell.protocol.get("padding", 0)}
+
+
+def _fault(cell: Cell) -> None:
+    global faulty
+    if cell.subject.endswith("faults") and not Path(cell.protocol["log"]).with_suffix(".faulted").exists():
+        Path(cell.protocol["log"]).with_suffix(".faulted").touch()
+        faulty = True
+    if faulty:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
 def _misbehave(what: str, cells: list[Cell]) -> None:
@@ -75,4 +94,14 @@ def sweep(count: int, subject: str = "counted:well", **protocol: Any) -> Sweep:
 
 def begun(log: Path) -> list[str]:
     """The keys of the cells begun, in order."""
-    return [line.split()[1] for line in log.read_text().splitlines()] if log.exists() else []
+    return _noted(log, "begin")
+
+
+def ended(log: Path) -> list[str]:
+    """The same for those ended, also in their midst, if the process was not killed."""
+    return _noted(log, "end")
+
+
+def _noted(log: Path, what: str) -> list[str]:
+    lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    return [key for word, key in lines if word == what]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from conftest import HERE
-from counted_cells import KINDS, begun, sweep
+from counted_cells import KINDS, begun, ended, sweep
 
 from statetrack.errors import BadInput
-from statetrack.sweep import Cell, Options, Store, from_blocks, merge, run, status, sweep_of
+from statetrack.sweep import Cell, Options, Store, from_blocks, local, merge, run, status, sweep_of
 from statetrack.sweep.local import Worker
 from statetrack.sweep.units import Unit, units_of
 
@@ -165,20 +165,36 @@ def test_a_file_that_may_not_grow_leaves_finished_cells_whole(tmp_path: Path) ->
     assert run(cells, tmp_path / "out", Options(workers=0)).finished == 4
 
 
-def test_at_the_time_limit_all_workers_are_halted_before_one_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Workers that share a GPU may fault when one of them is killed, and must not note that as a failure."""
+def test_a_gpu_that_faults_costs_its_process_and_no_cell(tmp_path: Path) -> None:
+    """After such an error nothing works in that process: the cell, and those after it, are done by another."""
+    log = str(tmp_path / "log")
+    cells = sweep_of("mixed", [*sweep(5).cells, *sweep(1, "counted:faults", log=log).cells], KINDS)
+    assert run(cells, tmp_path / "out", Options(workers=1)).counts == {"done": 6}
+
+
+def test_at_the_time_limit_workers_are_asked_to_end(tmp_path: Path) -> None:
+    """A worker that is killed in the midst of its work makes others that share its GPU fault."""
+    log = tmp_path / "log"
+    cells = sweep(20, seconds=30, log=str(log), notes_end=True)
+    assert run(cells, tmp_path / "out", Options(workers=2, limit_seconds=1.5)).finished == 0
+    assert len(begun(log)) == 2
+    assert sorted(ended(log)) == sorted(begun(log))
+
+
+def test_workers_that_stay_are_all_halted_before_one_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
-    def noted(name: str) -> Callable[[Worker], None]:
+    def noted(name: str) -> Callable[..., None]:
         done = getattr(Worker, name)
-        return lambda worker: (calls.append(name), done(worker))[1]
+        return lambda worker, *signals: (calls.append((name, *signals)), done(worker, *signals))[1]
 
-    for name in ("halt", "kill"):
+    for name in ("signal", "kill"):
         monkeypatch.setattr(Worker, name, noted(name))
-    run(sweep(20, seconds=0.5, log=str(tmp_path / "log")), tmp_path / "out", Options(workers=2, limit_seconds=1.0))
-    assert calls == ["halt", "halt", "kill", "kill"]
+    monkeypatch.setattr(local, "GRACE", 0.1)
+    cells = sweep(20, "counted:stays", seconds=30)
+    assert run(cells, tmp_path / "out", Options(workers=2, limit_seconds=1.5)).finished == 0
+    ask, halt = ("signal", signal.SIGTERM), ("signal", signal.SIGSTOP)
+    assert calls == [ask, ask, halt, halt, ("kill",), ("kill",)]
 
 
 def test_a_time_limit_leaves_the_rest_for_the_next_run(tmp_path: Path) -> None:

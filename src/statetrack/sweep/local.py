@@ -22,6 +22,7 @@ from statetrack.sweep.units import LOST, Outcome, Unit
 from statetrack.sweep.work import do
 
 TICK = 0.2  # seconds between looks at the clock
+GRACE = 5.0  # seconds that workers have to end by themselves
 STDERR = 2
 SOON, AHEAD = 0.02, 16  # a worker whose last unit took less than so many seconds gets so many at once
 
@@ -61,10 +62,24 @@ def with_workers(schedule: Schedule, places: list[Place], weights: bool, tick: T
             for pipe in wait(list(busy), TICK):
                 busy[pipe].collect(schedule)  # type: ignore[index]
     finally:
-        for worker in workers:
-            worker.halt()
-        for worker in workers:
-            worker.kill()
+        end(workers)
+
+
+def end(workers: list[Worker]) -> None:
+    """Ask the workers to end, and kill those that do not.
+
+    One that is killed in the midst of its work on a GPU makes the others that share it fault, also those of another
+    runner. So they are asked first; and what is left is halted before one is killed, lest it notes that as a failure.
+    """
+    for worker in workers:
+        worker.signal(signal.SIGTERM)
+    deadline = time.monotonic() + GRACE
+    while time.monotonic() < deadline and any(worker.runs for worker in workers):
+        time.sleep(TICK / 10)
+    for worker in workers:
+        worker.signal(signal.SIGSTOP)
+    for worker in workers:
+        worker.kill()
 
 
 def _hand_out(schedule: Schedule, workers: list[Worker]) -> None:
@@ -123,19 +138,28 @@ class Worker:
                 seconds, outcomes = answer
                 self.ahead = AHEAD if seconds < SOON else 1
                 schedule.settle(self.units.popleft(), outcomes)
+                if any(outcome.status == LOST for outcome in outcomes.values()):
+                    self.start_anew(schedule)
         except (EOFError, ConnectionResetError):
             code = self.process.wait()
-            self.kill()
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             unit = self.units.popleft()
             schedule.settle(unit, {cell.key: Outcome(LOST, 0.0, f"its worker died ({how})") for cell in unit.cells})
-            while self.units:
-                schedule.put_back(self.units.pop())
+            self.start_anew(schedule)
 
-    def halt(self) -> None:
-        """Keep it from noting a failure that is none: one that shares a GPU may fault when another is killed."""
+    def start_anew(self, schedule: Schedule) -> None:
+        """End it and put back what it had not begun; the next unit starts another process."""
+        self.kill()
+        while self.units:
+            schedule.put_back(self.units.pop())
+
+    @property
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
         if self.process is not None:
-            self.process.send_signal(signal.SIGSTOP)
+            self.process.send_signal(number)
 
     def kill(self) -> None:
         if self.process is None:

@@ -16,7 +16,7 @@ BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
 @dataclass(frozen=True)
 class Outcome:
     """What became of a cell: a status of the store, or BUSY (another runner has it), MEMORY (it did not fit), LOST (its
-    worker died).
+    worker died, or its GPU failed).
     """
 
     status: str

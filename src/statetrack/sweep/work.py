@@ -15,7 +15,7 @@ from statetrack.errors import BadInput
 from statetrack.sweep import claims, kinds
 from statetrack.sweep.cell import Cell
 from statetrack.sweep.store import FAILED, QUICK, Store, no_result, no_room
-from statetrack.sweep.units import BUSY, MEMORY, Outcome, Unit
+from statetrack.sweep.units import BUSY, LOST, MEMORY, Outcome, Unit
 
 
 def do(unit: Unit, store: Store, device: str = "auto", weights: bool = True) -> dict[str, Outcome]:
@@ -68,9 +68,18 @@ def produce(unit: Unit, scratch: Path, device: str) -> Iterator[tuple[Cell, dict
     except Exception as error:
         if no_room(error):
             raise error if isinstance(error, BadInput) else BadInput(f"{scratch.parent}: {error}") from error
-        reason, failed = one_line(error), MEMORY if "out of memory" in str(error) else FAILED
+        reason, failed = one_line(error), kind_of(error)
     for cell in left.values():
         yield cell, no_result(cell, failed, reason) | {"seconds": time.monotonic() - began}, []
+
+
+def kind_of(error: Exception) -> str:
+    """What an error means for its cells. After an error of the GPU itself nothing more works in this process, and the
+    cell need not be its cause: another process on the same card may be. So it is as if the worker had died.
+    """
+    if "out of memory" in str(error):
+        return MEMORY
+    return LOST if "CUDA error" in str(error) else FAILED
 
 
 def files_of(cell: Cell, scratch: Path) -> list[Path]:
@@ -80,8 +89,8 @@ def files_of(cell: Cell, scratch: Path) -> list[Path]:
 
 def keep(store: Store, cell: Cell, record: dict[str, Any], files: list[Path]) -> Outcome:
     """Move the files to the folder, then write the record: where there is a record, there are its files."""
-    if record["status"] == MEMORY:
-        return Outcome(MEMORY, 0.0, record["reason"])
+    if record["status"] in (MEMORY, LOST):
+        return Outcome(record["status"], 0.0, record["reason"])
     for path in files:
         os.replace(path, store.folder / path.name)
     store.write(cell, record, settle=record["seconds"] >= QUICK)

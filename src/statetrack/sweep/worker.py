@@ -1,12 +1,14 @@
 """A worker process: `python -m statetrack.sweep.worker PIPE LIFELINE FOLDER DEVICE WEIGHTS`, started by `local`.
 
 It does the units that come through the pipe, one after the other, and dies with the process that started it: the
-lifeline is a pipe that ends at that moment, however that process ended.
+lifeline is a pipe that ends at that moment, however that process ended. Asked to end (SIGTERM), it leaves its work
+where it is and lets go of the GPU.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -20,6 +22,7 @@ from statetrack.sweep.work import do
 
 
 def main(pipe: int, lifeline: int, folder: str, device: str, weights: bool) -> None:
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
     starter = Connection(pipe)
     store = Store(Path(folder))
