@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from statetrack.errors import BadInput
 from statetrack.models import Replicas
 from statetrack.models.sequence import Stack
 from statetrack.training.feed import Rows
@@ -23,10 +24,16 @@ WARM_UPS = 3  # steps before recording, in which kernels are compiled and chosen
 Loss = Callable[[Replicas, Rows], Tensor]
 
 
-def worth_fusing(replicas: Replicas) -> bool:
-    """Whether the model's blocks should be compiled: on a GPU, unless STATETRACK_FUSE=0."""
-    on_gpu = next(replicas.parameters()).is_cuda
-    return on_gpu and isinstance(replicas.first, Stack) and os.environ.get("STATETRACK_FUSE", "1") != "0"
+def worth_fusing(tokens: int) -> bool:
+    """Whether a step of so many tokens should run compiled blocks. Compiling takes longer than many short trainings do:
+    STATETRACK_FUSE=N does it from N tokens a step on, 0 never; the default is 1, always.
+    """
+    text = os.environ.get("STATETRACK_FUSE", "1")
+    if not text.isdigit():
+        raise BadInput(
+            f"STATETRACK_FUSE={text} should be 0 (never) or the tokens a step from which blocks are compiled"
+        )
+    return 0 < int(text) <= tokens
 
 
 class Stepper:
@@ -35,9 +42,7 @@ class Stepper:
     def __init__(self, replicas: Replicas, optimizer: AdamW, precision: str, loss: Loss) -> None:
         self.replicas, self.optimizer, self.loss = replicas, optimizer, loss
         self.half = precision == "bfloat16"
-        if worth_fusing(replicas):
-            for part in cast(list[Stack], list(replicas.parts)):
-                part.fuse()
+        self.may_fuse = isinstance(replicas.first, Stack) and next(replicas.parameters()).is_cuda
         self._seen: dict[tuple[int, ...], int] = {}
         self._recorded: dict[tuple[int, ...], Recording] = {}
 
@@ -45,12 +50,19 @@ class Stepper:
         shape = tuple(rows.inputs.shape)
         if shape in self._recorded:
             return self._recorded[shape].replay(rows, rates, steps)
+        if self.may_fuse and worth_fusing(rows.inputs.numel()):
+            self.fuse()
         self._seen[shape] = self._seen.get(shape, 0) + 1
         if rows.inputs.is_cuda and self._seen[shape] > WARM_UPS:
             # Recording does not run: the step itself is the first replay.
             self._recorded[shape] = Recording(self, rows, rates, steps)
             return self._recorded[shape].replay(rows, rates, steps)
         return self.plain(rows, rates, steps)
+
+    def fuse(self) -> None:
+        for part in cast(list[Stack], list(self.replicas.parts)):
+            part.fuse()
+        self.may_fuse = False
 
     def plain(self, rows: Rows, rates: Tensor, steps: Tensor) -> Tensor:
         """The step as it reads."""

@@ -1,0 +1,46 @@
+"""When a step's blocks are compiled. The compiled step itself is compared on a GPU (tests/ops, benchmarks)."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from statetrack.errors import BadInput
+from statetrack.models import Replicas, model
+from statetrack.models.sequence import Stack
+from statetrack.training.feed import Rows
+from statetrack.training.flat import AdamW, FlatParameters
+from statetrack.training.graph import Stepper, worth_fusing
+from statetrack.training.loop import batch_loss
+
+
+@pytest.mark.parametrize(
+    ("setting", "tokens", "wanted"),
+    [(None, 1, True), ("0", 10**9, False), ("1", 1, True), ("65536", 65_535, False), ("65536", 65_536, True)],
+)
+def test_blocks_are_compiled_from_so_many_tokens(
+    setting: str | None, tokens: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STATETRACK_FUSE", raising=False)
+    if setting is not None:
+        monkeypatch.setenv("STATETRACK_FUSE", setting)
+    assert worth_fusing(tokens) == wanted
+
+
+def test_a_setting_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATETRACK_FUSE", "yes")
+    with pytest.raises(BadInput, match="STATETRACK_FUSE=yes should be 0"):
+        worth_fusing(1)
+
+
+def test_a_curriculum_compiles_once_when_its_steps_are_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused: list[int] = []
+    monkeypatch.setenv("STATETRACK_FUSE", "64")
+    monkeypatch.setattr(Stack, "fuse", lambda part: fused.append(length))
+    replicas = Replicas([model("e88-1l-small", inputs=2, outputs=2)])
+    step = Stepper(replicas, AdamW(FlatParameters(replicas), 0.01, 1.0), "float32", batch_loss)
+    step.may_fuse = True  # as on a GPU
+    for length in (4, 8, 16, 32, 32):
+        ids = torch.zeros(1, 4, length, dtype=torch.long)
+        step(Rows(ids, ids, torch.ones_like(ids, dtype=torch.bool)), torch.ones(1), torch.ones(1))
+    assert fused == [16]
