@@ -15,17 +15,23 @@ from statetrack.ops.nvrtc import bind, compiled
 FOLDER = Path(__file__).parent
 FORMS = {"tanh": 0, "identity": 1, "ssd": 2}
 SIZES = (8, 16, 32)
-KEEP = 32
-SUB, RESIDENT, FORWARD_RESIDENT = 4, 8, 16  # the fastest of those tried on one H200
+KEEP = {torch.float32: 24, torch.bfloat16: 16}  # steps between two kept states: time against memory
+SUB = 4
+RESIDENT = {"e88_forward": 16, "e88_backward": 8}  # this and lanes_of: the fastest of those tried on one H200
 
 
-def kernel(name: str, n: int, width: int, half: bool, form: str, approx: bool) -> Any:
+def lanes_of(name: str, form: str) -> int:
+    """Lanes a column. A second one hides waiting and costs instructions."""
+    return 2 if name == "e88_backward" and form != "ssd" else 1
+
+
+def kernel(name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool) -> Any:
     """The kernel e88_forward or e88_backward for these sizes."""
     macros = {
-        "N": n, "V": width, "HALF": int(half), "FORM": FORMS[form], "APPROX": int(approx),
-        "KEEP": KEEP, "SUB": SUB, "RESIDENT": RESIDENT, "FORWARD_RESIDENT": FORWARD_RESIDENT,
+        "N": n, "V": width, "HALF": int(dtype == torch.bfloat16), "FORM": FORMS[form], "APPROX": int(approx),
+        "KEEP": KEEP[dtype], "SUB": SUB, "LANES": lanes_of(name, form), "RESIDENT": RESIDENT[name],
     }  # fmt: skip
-    files = (FOLDER / "step.cuh", FOLDER / f"{name.removeprefix('e88_')}.cu")
+    files = tuple(FOLDER / file for file in ("instructions.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu"))
     return compiled(files, name, tuple(macros.items()))
 
 
@@ -44,12 +50,12 @@ class E88OnCUDA(torch.autograd.Function):
         rows = batch * heads
         q, k, v, decay, beta, state = (tensor.contiguous() for tensor in (q, k, v, decay, beta, state))
         out, last = torch.empty_like(v), torch.empty_like(state)
-        kept = state.new_empty(batch, heads, -(-steps // KEEP), n, width)
+        kept = state.new_empty(batch, heads, -(-steps // KEEP[v.dtype]), n, width)
         bind(v.device)
-        run = kernel("e88_forward", n, width, v.dtype == torch.bfloat16, form, approx)
+        run = kernel("e88_forward", n, width, v.dtype, form, approx)
         arguments = [q, k, v, decay, beta, state, out, kept, last, steps, heads, k.shape[2], rows]
         with torch.cuda.device(v.device):
-            run(grid=(blocks_of(rows, width), 1, 1), block=(32, 1, 1), args=arguments)
+            run(grid=(blocks_of(rows, width), 1, 1), block=(32 * lanes_of("e88_forward", form), 1, 1), args=arguments)
         return out, last, kept
 
     @staticmethod
@@ -73,22 +79,22 @@ class E88OnCUDA(torch.autograd.Function):
         dout = torch.zeros_like(v) if dout is None else dout.contiguous()
         dlast = kept.new_zeros(batch, heads, n, width) if dlast is None else dlast.contiguous()
         dstate = torch.empty_like(dlast)
-        scratch = kept.new_empty(blocks, KEEP // SUB, n, 32)
+        scratch = kept.new_empty(blocks, KEEP[v.dtype] // SUB, n, 32)
         bind(v.device)
-        run = kernel("e88_backward", n, width, v.dtype == torch.bfloat16, ctx.form, ctx.approx)
+        run = kernel("e88_backward", n, width, v.dtype, ctx.form, ctx.approx)
         arguments = [
             q, k, v, decay, beta, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dstate,
             steps, heads, shared, rows,
         ]  # fmt: skip
         with torch.cuda.device(v.device):
-            run(grid=(blocks, 1, 1), block=(32, 1, 1), args=arguments)
+            run(grid=(blocks, 1, 1), block=(32 * lanes_of("e88_backward", ctx.form), 1, 1), args=arguments)
         if shared != heads:
             dq, dk = (side.unflatten(2, (shared, -1)).sum(3) for side in (dq, dk))
         return dq, dk, dv, ddecay, dbeta, dstate, None, None
 
 
 def blocks_of(rows: int, width: int) -> int:
-    """A warp a block, 32 columns a warp."""
+    """A block holds 32 columns."""
     return -(-rows * width // 32)
 
 

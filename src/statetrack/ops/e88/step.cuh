@@ -1,15 +1,18 @@
-// E88 on an NVIDIA GPU, one write a step: what forward.cu and backward.cu share; each is compiled behind this file.
+// E88 on an NVIDIA GPU, one write a step: what forward.cu and backward.cu share; each is compiled behind this file, and
+// this one behind instructions.cuh.
 //
-// A lane owns one column of S (N numbers in registers), so S^T k, the update and S^T q never cross lanes; a warp is a
-// block of its own and holds 32 / V heads. Compiled at first use with these macros:
+// A column of S is run on its own: its S^T k, update and S^T q need no other. LANES lanes of a warp own one together, each
+// N / LANES rows in registers. More lanes a column are more warps for the same work, which hide each other's waiting. A
+// block holds 32 columns, which are 32 / V heads, on LANES warps. Compiled at first use with these macros:
 //
 //   N, V        8, 16 or 32
+//   LANES       1, 2 or 4, at most N / 4
 //   HALF        1: q, k, v, out and their gradients are bfloat16, else float32
 //   FORM        0: S = tanh(d S + k (v - beta S^T k)^T), 1: the same without tanh, 2: S = d S + beta k v^T (Mamba-2)
 //   APPROX      1: tanh in one instruction, good to about 2^-11
 //   KEEP        a state is kept every KEEP steps
 //   SUB         steps staged, and run again, at a time; divides KEEP
-//   RESIDENT, FORWARD_RESIDENT    warps that should fit on a multiprocessor, which bounds the registers of one
+//   RESIDENT    blocks that should fit on a multiprocessor, which bounds the registers of a lane
 //
 // Loops over steps are not unrolled: with four steps in a row the backward pass waited for its own code.
 // q and k have QH heads, of which each serves H / QH heads of v (Mamba-2's groups); their gradients come a head of v.
@@ -18,31 +21,19 @@
 
 #if HALF
 typedef unsigned short number;
-__device__ number narrow(float x) {
-  number y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
-}
+__device__ number narrow(float x) { return to_bfloat16(x); }
 #else
 typedef float number;
 __device__ number narrow(float x) { return x; }
 #endif
 
-constexpr int HEADS = 32 / V;               // heads in a warp
+constexpr int HEADS = 32 / V;               // heads in a block
+constexpr int ROWS = N / LANES;             // rows of S a lane holds
+constexpr int COLUMNS = 32 / LANES;         // columns in a warp
+constexpr int THREADS = 32 * LANES;         // a block
 constexpr int PIECE = 16 / sizeof(number);  // numbers in the 16 bytes of one asynchronous copy
 constexpr int KEYS = SUB * HEADS * N, VALUES = SUB * HEADS * V;
 constexpr unsigned ALL = 0xffffffffu;
-
-__device__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ float reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 
 // z holds SCALE times the argument x and becomes tanh(x) = 1 - 2 / (1 + 2^z), with absolute error below 1e-6. The
 // special-function unit is the bottleneck, so four numbers may share one reciprocal: 1/a = bcd / abcd. From x = 9.5 on
@@ -54,22 +45,21 @@ constexpr float SCALE = 2.8853900817779268f;  // 2 / ln 2
 constexpr float SCALE = 1.0f;
 #endif
 template <bool EXACT>
-__device__ void saturate(float (&z)[N]) {
+__device__ void saturate(float (&z)[ROWS]) {
 #if APPROX
 #pragma unroll
-  for (int n = 0; n < N; n++) asm("tanh.approx.f32 %0, %0;" : "+f"(z[n]));
+  for (int n = 0; n < ROWS; n++) z[n] = tanh_fast(z[n]);
 #else
   if constexpr (EXACT) {
 #pragma unroll
-    for (int n = 0; n < N; n++) z[n] = fmaf(-2.0f, reciprocal(1.0f + exp2_fast(z[n])), 1.0f);
+    for (int n = 0; n < ROWS; n++) z[n] = fmaf(-2.0f, reciprocal(1.0f + exp2_fast(z[n])), 1.0f);
   } else {
 #pragma unroll
-    for (int n = 0; n < N; n += 4) {
+    for (int n = 0; n < ROWS; n += 4) {
       float a[4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        float x;
-        asm("min.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(z[n + i]), "f"(9.5f * SCALE));  // NaN stays NaN
+        const float x = min_or_nan(z[n + i], 9.5f * SCALE);
         a[i] = 1.0f + exp2_fast(x);
       }
       const float ab = a[0] * a[1], cd = a[2] * a[3];
@@ -90,26 +80,33 @@ __device__ void read_four(const float* from, float (&x)[4]) {
   x[0] = raw.x, x[1] = raw.y, x[2] = raw.z, x[3] = raw.w;
 }
 
-// S . x for a staged row x, in four independent sums.
-__device__ float dot(const float (&S)[N], const float* row) {
+// The sum over the lanes of a column.
+__device__ float over_rows(float x) {
+#pragma unroll
+  for (int apart = COLUMNS; apart < 32; apart *= 2) x += __shfl_xor_sync(ALL, x, apart);
+  return x;
+}
+
+// S . x for a staged row x, of which `row` is this lane's part, in four independent sums.
+__device__ float dot(const float (&S)[ROWS], const float* row) {
   float sums[4] = {0, 0, 0, 0};
 #pragma unroll
-  for (int n = 0; n < N; n += 4) {
+  for (int n = 0; n < ROWS; n += 4) {
     float x[4];
     read_four(row + n, x);
 #pragma unroll
     for (int i = 0; i < 4; i++) sums[i] = fmaf(S[n + i], x[i], sums[i]);
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return over_rows((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 // S <- f(d S + k e^T)
 template <bool EXACT>
-__device__ void step(float (&S)[N], const float* key, float e, float d) {
+__device__ void step(float (&S)[ROWS], const float* key, float e, float d) {
   e *= SCALE;
   d *= SCALE;
 #pragma unroll
-  for (int n = 0; n < N; n += 4) {
+  for (int n = 0; n < ROWS; n += 4) {
     float k[4];
     read_four(key + n, k);
 #pragma unroll
@@ -121,13 +118,16 @@ __device__ void step(float (&S)[N], const float* key, float e, float d) {
 }
 
 struct Place {  // where this lane works: row = b * H + h, and the tokens of that row are H apart, from `origin` on
-  int lane, head, column, H, QH, T, row;
+  int lane, warp, part, slot, head, column, H, QH, T, row;  // slot: the column among the block's 32
   long long origin, key_origin;
-  bool real;  // the last warp may have heads to spare
+  bool real;  // the last block may have heads to spare
   __device__ Place(int T, int H, int QH, int rows) : H(H), QH(QH), T(T) {
-    lane = threadIdx.x;
-    head = lane / V;
-    column = lane % V;
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+    part = lane / COLUMNS;
+    slot = warp * COLUMNS + lane % COLUMNS;
+    head = slot / V;
+    column = slot % V;
     row = blockIdx.x * HEADS + head;
     real = row < rows;
     if (!real) row = rows - 1;
@@ -137,33 +137,40 @@ struct Place {  // where this lane works: row = b * H + h, and the tokens of tha
   __device__ long long origin_of(int row) const { return (long long)(row / H) * T * H + row % H; }
   __device__ long long key_origin_of(int row) const { return (long long)(row / H) * T * QH + row % H / (H / QH); }
   __device__ long long token(int t) const { return origin + (long long)t * H; }
-  __device__ long long state() const { return (long long)row * N * V + column; }
+  __device__ long long state(long long number) const { return number * N * V + part * ROWS * V + column; }
+  __device__ long long state() const { return state(row); }
 };
 
-// What a warp keeps in shared memory of SUB steps at a time. Copies arrive while the steps before them are worked on;
+constexpr int K_AT = 0, V_AT = KEYS, Q_AT = KEYS + VALUES, O_AT = 2 * KEYS + VALUES, END = 2 * KEYS + 2 * VALUES;
+
+// What a block keeps in shared memory of SUB steps at a time. Copies arrive while the steps before them are worked on;
 // bfloat16 arrives in `raw` and is widened once, rather than at every use.
 struct Sequences {
-  float k[KEYS], q[KEYS], v[VALUES], o[VALUES];
+  float k[KEYS], v[VALUES], q[KEYS], o[VALUES];
 };
 struct Staged {
 #if HALF
-  number raw[2][2 * KEYS + 2 * VALUES];
+  number raw[2][END];
   Sequences wide;
 #else
   Sequences both[2];
 #endif
   float decay[2][SUB * HEADS], beta[2][SUB * HEADS];
 
-  __device__ Sequences& ready(int buffer, int lane) {
+  template <int UNTIL>  // the sequences that are asked for, up to this place
+  __device__ Sequences& ready(int buffer) {
 #if HALF
     float* to = wide.k;
-    for (int i = lane * 4; i < 2 * KEYS + 2 * VALUES; i += 128) {
+#pragma unroll
+    for (int from = 0; from < UNTIL; from += 4 * THREADS) {
+      const int i = from + threadIdx.x * 4;
+      if (UNTIL % (4 * THREADS) && i >= UNTIL) break;
       const uint2 two = *reinterpret_cast<const uint2*>(raw[buffer] + i);
       *reinterpret_cast<float4*>(to + i) =
           make_float4(__uint_as_float(two.x << 16), __uint_as_float(two.x & 0xffff0000u), __uint_as_float(two.y << 16),
                       __uint_as_float(two.y & 0xffff0000u));
     }
-    __syncwarp();
+    __syncthreads();
     return wide;
 #else
     return both[buffer];
@@ -177,12 +184,33 @@ struct Staged {
 #endif
   }
 };
-constexpr int K_AT = 0, Q_AT = KEYS, V_AT = 2 * KEYS, O_AT = 2 * KEYS + VALUES;
 
-// Copy SUB steps of a sequence into shared memory, 16 bytes a lane at a time, without waiting. Steps past the end
-// repeat the last one and are never used.
+// A lane's place in what is staged, at the first step until it moves.
+struct Reader {
+  const float *key, *row, *own, *scalars;  // its part of k; v of the block's columns; its own; decay, with beta behind
+  __device__ Reader(const Sequences& given, const Staged& staged, int buffer, const Place& at) {
+    key = given.k + at.head * N + at.part * ROWS;
+    row = given.v;
+    own = row + at.slot;
+    scalars = staged.decay[buffer] + at.head;
+  }
+  __device__ void move(int steps) {
+    key += steps * HEADS * N;
+    row += steps * 32;
+    own += steps * 32;
+    scalars += steps * HEADS;
+  }
+  __device__ float value() const { return *own; }
+  __device__ float gradient() const { return own[O_AT - V_AT]; }
+  __device__ float decay() const { return *scalars; }
+  __device__ float beta() const { return scalars[2 * SUB * HEADS]; }
+};
+
+// Copy SUB steps of sequence number `which` into shared memory, 16 bytes a lane at a time, without waiting. The warps
+// take the sequences in turn. Steps past the end repeat the last one and are never used.
 template <int WIDTH, bool KEYED>
-__device__ void stage(const Place& at, number* to, const number* from, int t0, int rows) {
+__device__ void stage(int which, const Place& at, number* to, const number* from, int t0, int rows) {
+  if (at.warp != which % LANES) return;
   constexpr int ROW = WIDTH / PIECE;
 #pragma unroll
   for (int i = 0; i < SUB * HEADS * ROW; i += 32) {
@@ -195,32 +223,29 @@ __device__ void stage(const Place& at, number* to, const number* from, int t0, i
         token = KEYED ? at.key_origin_of(row) : at.origin_of(row);
       }
       token += (long long)t * (KEYED ? at.QH : at.H);
-      const unsigned target = (unsigned)__cvta_generic_to_shared(to + piece * PIECE);
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target),
-                   "l"(from + token * WIDTH + piece % ROW * PIECE));
+      copy_16(to + piece * PIECE, from + token * WIDTH + piece % ROW * PIECE);
     }
   }
 }
 
 // The same for decay or beta, one number a head and step.
-__device__ void stage_scalars(const Place& at, float* to, const float* from, int t0, int rows) {
+__device__ void stage_scalars(int which, const Place& at, float* to, const float* from, int t0, int rows) {
+  if (at.warp != which % LANES) return;
   if (at.lane < SUB * HEADS) {
     const int t = min(t0 + at.lane / HEADS, at.T - 1);
     const int row = min(blockIdx.x * HEADS + at.lane % HEADS, rows - 1);
     const long long token = (HEADS == 1 ? at.origin : at.origin_of(row)) + (long long)t * at.H;
-    const unsigned target = (unsigned)__cvta_generic_to_shared(to + at.lane);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(target), "l"(from + token));
+    copy_4(to + at.lane, from + token);
   }
 }
-__device__ void commit() { asm volatile("cp.async.commit_group;"); }
-template <int PENDING>
+// The copies are here, and every warp of the block has done what it did before.
 __device__ void arrive() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(PENDING));
-  __syncwarp();
+  wait_for_copies();
+  __syncthreads();
 }
 
 // What write e adds: k e^T.
-__device__ float error_of(const float (&S)[N], const float* key, float v, float beta, float& r) {
+__device__ float error_of(const float (&S)[ROWS], const float* key, float v, float beta, float& r) {
 #if FORM == 2
   r = v;
   return beta * v;
@@ -230,11 +255,11 @@ __device__ float error_of(const float (&S)[N], const float* key, float v, float 
 #endif
 }
 
-__device__ void load_state(float (&S)[N], const float* from) {
+__device__ void load_state(float (&S)[ROWS], const float* from) {
 #pragma unroll
-  for (int n = 0; n < N; n++) S[n] = from[n * V];
+  for (int n = 0; n < ROWS; n++) S[n] = from[n * V];
 }
-__device__ void store_state(const float (&S)[N], float* to) {
+__device__ void store_state(const float (&S)[ROWS], float* to) {
 #pragma unroll
-  for (int n = 0; n < N; n++) to[n * V] = S[n];
+  for (int n = 0; n < ROWS; n++) to[n * V] = S[n];
 }

@@ -1,0 +1,107 @@
+"""The CUDA C++ kernels run by an emulator, against the float64 reference: their arithmetic, their indices and their
+barriers, where there is no GPU. test_cuda.py compares the real thing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import nullcontext
+
+import pytest
+import torch
+from e88_cases import NAMES, largest_error, random_inputs, run
+from emulated import compiler
+
+from statetrack.ops import ssd_scan
+from statetrack.ops.e88 import cuda
+from statetrack.ops.ssd.cuda import ssd_cuda
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+
+@pytest.fixture(params=[(False, False), (True, True)], ids=["first to last", "last to first, late copies"])
+def emulated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    backwards, late = request.param
+    monkeypatch.setattr(cuda, "compiled", compiler(backwards=backwards, late=late))
+    monkeypatch.setattr(cuda, "bind", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+
+
+def emulate(inputs: list[torch.Tensor], nonlinearity: str = "tanh", approx: bool = False) -> dict[str, torch.Tensor]:
+    """What e88_cases.run finds, by the emulated kernel."""
+    leaves = [tensor.detach().requires_grad_() for tensor in inputs]
+    q, k, v, decay, beta, state = leaves
+    out, last = cuda.e88_cuda(q, k.unsqueeze(2), v.unsqueeze(2), decay, beta.unsqueeze(2), state, nonlinearity, approx)
+    generator = torch.Generator().manual_seed(99)
+    weigh = [torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor) for tensor in (out, last)]
+    gradients = torch.autograd.grad([out, last], leaves, weigh)
+    found = {"out": out, "last": last, **{f"d{name}": gradient for name, gradient in zip(NAMES, gradients)}}
+    return {name: tensor.detach().double() for name, tensor in found.items()}
+
+
+def error(inputs: list[torch.Tensor], nonlinearity: str = "tanh", approx: bool = False) -> tuple[float, str]:
+    wanted = run([tensor.double() for tensor in inputs], "reference", nonlinearity)
+    return largest_error(emulate(inputs, nonlinearity, approx), wanted)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_any_number_of_lanes_a_column(emulated: None, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "lanes_of", lambda name, form: lanes)
+    worst, where = error([tensor.detach().float() for tensor in random_inputs(2, 11, 3, 16, 16)])
+    assert worst < 1e-5, where
+
+
+@pytest.mark.parametrize(
+    ("n", "width", "steps", "nonlinearity"),
+    [
+        (32, 32, 1, "tanh"), (32, 32, 50, "tanh"), (32, 32, 24, "identity"), (32, 16, 30, "tanh"), (32, 8, 29, "tanh"),
+        (8, 8, 26, "tanh"), (12, 20, 7, "tanh"),
+    ],
+)  # fmt: skip
+def test_is_the_reference(emulated: None, n: int, width: int, steps: int, nonlinearity: str) -> None:
+    inputs = [tensor.detach().float() for tensor in random_inputs(3, steps, 3, n, width)]
+    worst, where = error(inputs, nonlinearity)
+    assert worst < 1e-5, where
+
+
+def test_bfloat16_inputs(emulated: None) -> None:
+    *sequence, decay, beta, state = [tensor.detach() for tensor in random_inputs(2, 37, 3, 32, 32)]
+    inputs = [*(tensor.bfloat16() for tensor in sequence), decay.float(), beta.float(), state.float()]
+    worst, where = error(inputs)
+    assert worst < 1e-2, where
+
+
+def test_the_approximate_tanh(emulated: None) -> None:
+    inputs = [tensor.detach().float() for tensor in random_inputs(2, 30, 2, 32, 32)]
+    worst, where = error(inputs, approx=True)
+    assert 1e-6 < worst < 2e-3, where
+
+
+def test_no_nan_from_huge_inputs(emulated: None) -> None:
+    found = emulate([1e3 * tensor.detach().float() for tensor in random_inputs(2, 9, 2, 32, 32)])
+    assert all(tensor.isfinite().all() for tensor in found.values())
+
+
+@pytest.mark.parametrize(("heads", "p", "n", "groups"), [(4, 16, 16, 1), (2, 64, 16, 1), (4, 12, 10, 2)])
+def test_ssd(emulated: None, heads: int, p: int, n: int, groups: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    inputs = {
+        "x": normal(2, 27, heads, p), "dt": normal(2, 27, heads).sigmoid(), "decay": normal(2, 27, heads).tanh(),
+        "B": normal(2, 27, groups, n), "C": normal(2, 27, groups, n), "state": normal(2, heads, p, n),
+    }  # fmt: skip
+
+    def results(dtype: torch.dtype) -> list[torch.Tensor]:
+        leaves = {name: tensor.to(dtype).requires_grad_() for name, tensor in inputs.items()}
+        if dtype == torch.float32:
+            y, last = ssd_cuda(*(leaves[name] for name in ("x", "dt", "decay", "B", "C", "state")))
+        else:
+            y, last = ssd_scan(**leaves, A=None, D=None, kernel="reference")
+        weights = [torch.linspace(-1, 1, tensor.numel()).view_as(tensor).to(tensor) for tensor in (y, last)]
+        return [y, last, *torch.autograd.grad([y, last], list(leaves.values()), weights)]
+
+    for found, wanted in zip(results(torch.float32), results(torch.float64)):
+        assert (found.double() - wanted).norm() / wanted.norm() < 1e-5
