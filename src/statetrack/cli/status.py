@@ -34,7 +34,8 @@ def command(
 
 
 def _print(found: Status) -> None:
-    from statetrack.sweep.overview import ORDER, duration
+    from statetrack.sweep.overview import ORDER, by_reason
+    from statetrack.sweep.pace import duration
 
     rows = [[name, *(counts[each] for each in ORDER)] for name, counts in found.sweeps.items()]
     if len(rows) != 1 or found.beyond:
@@ -45,7 +46,7 @@ def _print(found: Status) -> None:
         print(f"time left: {duration(found.seconds_left)} ({units})")
     for reason, count in found.skipped.items():
         print(f"skipped {count}: {reason}")
-    for failure in found.failures:
-        print(f"failed: {failure}")
+    for line in by_reason(found.failures):
+        print(line)
     for damage in found.damaged:
         print(f"damaged: {damage}")

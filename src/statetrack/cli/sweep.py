@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack.cli.progress import now_and_then
+from statetrack.plural import plural
+
 if TYPE_CHECKING:
     from statetrack.sweep.schedule import Schedule, Tally
-
-PLAIN_SECONDS = 10.0  # between two lines of progress where nobody looks on
 
 
 def command(
@@ -59,7 +59,7 @@ def command(
     options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds)
     options.check()
     if dry_run:
-        print(f"{sweep.name}: {len(sweep.entries)} cells")
+        print(f"{sweep.name}: {plural(len(sweep.entries), 'cell')}")
         for entry in sweep.entries:
             print(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
         return 0
@@ -81,20 +81,22 @@ def read_part(text: str) -> tuple[int, int]:
 
 
 def summary(tally: Tally, out: Path) -> int:
+    from statetrack.sweep.overview import by_reason
     from statetrack.sweep.store import FAILED, SKIPPED
 
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
-    print(f"{tally.total} cells: {', '.join(counts)}, {left} left; {tally.found} were there before. Results in {out}")
-    for line in tally.failures:
-        print(f"failed: {line}", file=sys.stderr)
+    before = f"{tally.found} {'was' if tally.found == 1 else 'were'} there before"
+    print(f"{plural(tally.total, 'cell')}: {', '.join(counts)}, {left} left; {before}. Results in {out}")
+    for line in by_reason(tally.failures):
+        print(line, file=sys.stderr)
     return 1 if left or tally.counts[FAILED] else 0
 
 
 @contextmanager
 def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
     """A bar where a person looks on, else a line now and then; damaged files are named once, either way."""
-    named, last = False, time.monotonic()
+    named = False
 
     def name_damaged(schedule: Schedule) -> None:
         nonlocal named
@@ -103,15 +105,13 @@ def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
             for damage in schedule.damaged:
                 print(f"damaged, its cell is run again: {damage}", file=sys.stderr, flush=True)
 
-    def line(schedule: Schedule, workers: int) -> None:
-        nonlocal last
-        name_damaged(schedule)
-        now = time.monotonic()
-        if now - last >= PLAIN_SECONDS:
-            last = now
-            print(f"{name}: {words(schedule.tally, workers)}", file=sys.stderr, flush=True)
-
     if not sys.stderr.isatty():
+        say = now_and_then(name)
+
+        def line(schedule: Schedule, workers: int) -> None:
+            name_damaged(schedule)
+            say(words(schedule.tally, workers))
+
         yield line
         return
     from rich.console import Console
@@ -132,9 +132,9 @@ def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
 
 
 def words(tally: Tally, workers: int) -> str:
-    from statetrack.sweep.overview import duration
+    from statetrack.sweep.pace import duration
     from statetrack.sweep.store import FAILED
 
     failed = f", {tally.counts[FAILED]} failed" if tally.counts[FAILED] else ""
     left = tally.seconds_left(workers)
-    return f"{tally.settled} of {tally.total}{failed}, time left {duration(left)}"
+    return f"{tally.settled} of {tally.total}{failed}, time left: {duration(left)}"

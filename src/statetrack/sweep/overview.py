@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from statetrack.sweep import claims, plan
 from statetrack.sweep.cell import Cell
-from statetrack.sweep.plan import Entry
+from statetrack.sweep.pace import Pace, Work
 from statetrack.sweep.store import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Damage, Store
 
 RUNNING, MISSING = "running", "missing"
@@ -41,23 +41,6 @@ class Status:
         }
 
 
-@dataclass
-class Pace:
-    """Seconds for a unit of cost, by subject where it was measured, else over all."""
-
-    seconds: Counter[str] = field(default_factory=Counter)
-    costs: Counter[str] = field(default_factory=Counter)
-
-    def add(self, entry: Entry, seconds: float) -> None:
-        for name in (entry.cell.subject, ""):
-            self.seconds[name] += seconds  # type: ignore[assignment]
-            self.costs[name] += entry.cost  # type: ignore[assignment]
-
-    def guess(self, entry: Entry) -> float:
-        name = entry.cell.subject if self.costs[entry.cell.subject] else ""
-        return entry.cost * self.seconds[name] / self.costs[name]
-
-
 def status(store: Store) -> Status:
     """Read the whole folder once."""
     sweeps = list(plan.saved(store))
@@ -74,11 +57,14 @@ def status(store: Store) -> Status:
         elif held[key] == SKIPPED:
             skipped[record["reason"]] += 1
         elif key in planned and record.get("seconds"):
-            pace.add(planned[key], record["seconds"])
+            pace.add(planned[key].cell.subject, planned[key].cost, record["seconds"])
     running = {key: since for key, since in claims.running(store) if held.get(key) not in FINISHED}
     of = {key: RUNNING if key in running else held.get(key, MISSING) for key in {**planned, **held}}
     workers = len(set(running.values()))
-    left = [planned[key] for key in planned if of[key] in (RUNNING, FAILED, MISSING)]
+    left = Work()
+    for key, entry in planned.items():
+        if of[key] in (RUNNING, FAILED, MISSING):
+            left.add(entry.cell.subject, entry.cost)
     return Status(
         counts=_count(of.values()),
         sweeps={each.name: _count(of[cell.key] for cell in each.cells) for each in sweeps},
@@ -86,31 +72,27 @@ def status(store: Store) -> Status:
         failures=failures,
         skipped=skipped,
         workers=workers,
-        seconds_left=_left(left, pace, max(1, workers)),
+        seconds_left=pace.seconds_left(left, workers),
         beyond=sum(key not in planned for key in held),
     )
 
 
-def _left(entries: list[Entry], pace: Pace, workers: int) -> float | None:
-    if not entries:
-        return 0.0
-    if not pace.costs[""]:
-        return None
-    return sum(pace.guess(entry) for entry in entries) / workers
+def by_reason(failures: list[str]) -> list[str]:
+    """A line for each reason: one fault may fail many cells.
+
+    >>> by_reason(["txc, mlp, length 8, seed 0: ValueError: x", "txc, mlp, length 8, seed 1: ValueError: x", "a: y"])
+    ['failed 2, first txc, mlp, length 8, seed 0: ValueError: x', 'failed: a: y']
+    """
+    reasons: dict[str, list[str]] = {}
+    for failure in failures:
+        cell, _, reason = failure.partition(": ")
+        reasons.setdefault(reason, []).append(cell)
+    return [
+        f"failed{f' {len(cells)}, first' if len(cells) > 1 else ':'} {cells[0]}: {reason}"
+        for reason, cells in reasons.items()
+    ]
 
 
 def _count(statuses: Any) -> dict[str, int]:
     counts = Counter(statuses)
     return {name: counts[name] for name in ORDER}
-
-
-def duration(seconds: float | None) -> str:
-    """
-    >>> duration(59), duration(3600), duration(None)
-    ('59 s', '60 min', 'unknown')
-    """
-    if seconds is None:
-        return "unknown"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"

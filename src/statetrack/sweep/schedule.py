@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from statetrack.sweep import claims
 from statetrack.sweep.cell import Cell
+from statetrack.sweep.pace import Pace, Work
 from statetrack.sweep.plan import Sweep
 from statetrack.sweep.prune import Pruner
 from statetrack.sweep.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, no_result
@@ -24,9 +25,8 @@ class Tally:
     total: int
     counts: Counter[str] = field(default_factory=Counter)
     found: int = 0  # finished before this run began
-    cost_left: float = 0.0
-    cost_done: float = 0.0  # in this run
-    seconds_done: float = 0.0  # of work, in this run
+    left: Work = field(default_factory=Work)
+    pace: Pace = field(default_factory=Pace)  # of this run
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -38,10 +38,8 @@ class Tally:
         return sum(self.counts.values())
 
     def seconds_left(self, workers: int) -> float | None:
-        """What is left, at the pace of what was done; None before anything was."""
-        if not self.cost_done:
-            return None
-        return self.cost_left * self.seconds_done / self.cost_done / max(1, workers)
+        """What is left, at the pace of what was done; None before enough was."""
+        return self.pace.seconds_left(self.left, workers)
 
 
 class Schedule:
@@ -61,7 +59,8 @@ class Schedule:
             if status in kept:
                 self.tally.counts[status] += 1
         self.tally.found = self.tally.settled
-        self.tally.cost_left = sum(entry.cost for entry in missing)
+        for entry in missing:
+            self.tally.left.add(entry.cell.subject, entry.cost)
         self.pending = units_of(missing, together)
         if prune:
             self.pending.sort(key=lambda unit: (unit.length, -unit.cost, unit.name))
@@ -133,10 +132,9 @@ class Schedule:
         self.unsettled.discard(cell.key)
         cost = self.costs[cell.key]
         self.tally.counts[outcome.status] += 1
-        self.tally.cost_left -= cost
-        if outcome.seconds:
-            self.tally.cost_done += cost
-            self.tally.seconds_done += outcome.seconds
+        self.tally.left.take(cell.subject, cost)
+        if outcome.status in FINISHED and outcome.seconds:  # one that failed at once says nothing of its cost
+            self.tally.pace.add(cell.subject, cost, outcome.seconds)
         if outcome.status == FAILED:
             self.tally.failures.append(f"{cell}: {outcome.reason}")
 
