@@ -14,7 +14,7 @@ from statetrack.cli import main
 from statetrack.diagnose.ablations import Seen, ablations, family
 from statetrack.diagnose.patterns import patterns
 from statetrack.diagnose.record import read, rounded
-from statetrack.sweep import Cell, Store
+from statetrack.sweep import Cell, Store, merge
 from statetrack.sweep.store import FAILED, no_result
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -103,6 +103,47 @@ def test_a_cell_is_either_diagnosed_or_left_out(tmp_path: Path, capsys: pytest.C
     (tmp_path / f"{cell.key}.safetensors").write_bytes(b"cut")
     assert main(["diagnose", str(tmp_path), "--stream", "64", "--again"]) == 1
     assert "0 diagnosed, 1 left out" in capsys.readouterr().out
+
+
+def test_diagnoses_are_packed_merged_and_compared_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home, packed, back = tmp_path / "home", tmp_path / "home.tar.gz", tmp_path / "back"
+    for seed in range(2):
+        st.train("txc", "gru[hidden=8,dim=4]", length=8, seed=seed, settings=SHORT, out=home, device="cpu")
+    assert main(["diagnose", str(home), "--length", "16", "--stream", "64"]) == 0
+    (bare,) = (path for path in home.glob("*.json") if '"seed": 1' in path.read_text())
+    (home / "diagnosis" / bare.name).write_text("{")  # a diagnosis that is damaged stays behind
+    assert main(["pack", str(home), str(packed)]) == 0
+    assert main(["unpack", str(packed), str(back)]) == 0
+    assert "2 cells taken, 0 were there already; 1 with a diagnosis" in capsys.readouterr().out
+    (kept,) = (path for path in (home / "diagnosis").glob("?" * 20 + ".json") if path.name != bare.name)
+    assert (back / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
+    assert not (back / "diagnosis" / bare.name).exists()
+    compared = read(back / "diagnosis" / "folder.json")
+    assert compared is not None
+    assert [each["key"] for each in compared["cells"]] == [kept.stem]
+    assert [(each["key"], each["why"]) for each in compared["left_out"]] == [(bare.stem, "no weights are kept")]
+    assert main(["diagnose", str(back)]) == 0  # what is diagnosed is shown, also without its weights
+    assert "1 diagnosed, 1 left out" in capsys.readouterr().out
+
+    assert main(["unpack", str(packed), str(back)]) == 0
+    assert "0 cells taken, 2 were there already\n" in capsys.readouterr().out
+    assert main(["merge", str(home), str(back), "--out", str(tmp_path / "all")]) == 0
+    assert (tmp_path / "all" / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
+    assert main(["pack", str(home), str(packed), "--no-diagnoses"]) == 0
+    assert main(["unpack", str(packed), str(tmp_path / "none")]) == 0
+    assert not (tmp_path / "none" / "diagnosis").exists()
+
+
+def test_a_diagnosis_does_not_go_to_the_record_of_another_run(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    cell = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=home, device="cpu").cell
+    assert main(["diagnose", str(home), "--length", "16", "--stream", "64"]) == 0
+    record = Store(home).read(cell)
+    assert record is not None
+    Store(other).write(cell, record | {"accuracy": 0.25})  # as good, so it stays; its weights are not those diagnosed
+    merge([home], other)
+    assert Store(other).read(cell) == record | {"accuracy": 0.25}
+    assert not (other / "diagnosis").exists()
 
 
 def test_a_record_is_small(tmp_path: Path) -> None:

@@ -151,13 +151,16 @@ def test_the_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 REFUSED = [
-    ("sweep none --out out", "unknown sweep 'none'"),
+    ("sweep none --out out", "unknown sweep or .yaml file 'none'"),
     ("sweep none.yaml --out out", "none.yaml cannot be read: No such file"),
     ("sweep demo --out out --part 5/4", "part 5/4 should be one of 1/4 to 4/4"),
     ("sweep demo --out out --part x", "--part x should be of the form 2/4"),
     ("sweep demo --out out --workers -1", "workers=-1 should be 0"),
     ("sweep demo --out out --workers 1 --ray auto", "not on both"),
     ("sweep demo --out nowhere/out", "nowhere is no folder"),
+    ("sweep demo --out out --device gpu", "device 'gpu' should be auto, cpu or cuda"),
+    ("sweep demo --out out --limit-seconds nan", "limit_seconds=nan should be above 0"),
+    ("sweep demo --out out --model hf:x", "demo.yaml has no place for a language model"),
     ("sweep track-the-stat --out out --model hf:x", "track-the-stat.yaml, line "),
     ("status nowhere", "nowhere is not there"),
     ("results nowhere", "nowhere is not there"),
@@ -165,6 +168,7 @@ REFUSED = [
     ("pack nowhere a.tar", "nowhere is not there"),
     ("pack . a.zip", "a.zip should end in .tar"),
     ("unpack nowhere.tar out", "nowhere.tar cannot be read"),
+    ("unpack words.tar out", "words.tar cannot be read: it is no whole tar file"),
 ]
 
 
@@ -173,6 +177,7 @@ def test_bad_input_is_one_line(
     line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.tar").write_text("words")
     if "track-the-stat" in line:
         monkeypatch.setitem(__import__("sys").modules, "statetrack.ask", None)
         monkeypatch.delitem(__import__("sys").modules, "statetrack.ask.cells", raising=False)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack.plural import plural
+
 if TYPE_CHECKING:
     from statetrack.sweep.archive import Joined
 
@@ -28,4 +30,6 @@ def command(
 def report(joined: Joined, out: Path) -> None:
     for damage in joined.damaged:
         print(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
-    print(f"{out}: {joined.taken} cells taken, {joined.kept} were there already")
+    there = f"{joined.kept} {'was' if joined.kept == 1 else 'were'} there already"
+    diagnosed = f"; {joined.diagnoses} with a diagnosis" if joined.diagnoses else ""
+    print(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{diagnosed}")

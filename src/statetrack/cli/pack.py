@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.merge import report
+from statetrack.plural import plural
 
 
 def command(
@@ -17,14 +18,17 @@ def command(
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Checkpoints of cells under way as well, to go on elsewhere.")
     ] = False,
+    diagnoses: Annotated[
+        bool, typer.Option("--diagnoses/--no-diagnoses", help="What diagnose found of the cells.")
+    ] = True,
 ) -> None:
-    """Pack the records of a folder into one file, the same bytes for the same cells.
+    """Pack the records and diagnoses of a folder into one file, the same bytes for the same cells.
 
     Example: statetrack pack demo-results demo.tar.gz
     """
     from statetrack.sweep import pack
 
-    print(f"{archive}: {pack(folder, archive, weights, checkpoints)} cells")
+    print(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
 
 
 def unpack(

@@ -23,6 +23,7 @@ from torch import Tensor
 from statetrack.diagnose.truth import minimal_machine
 from statetrack.diagnose.walk import device_of
 from statetrack.models import SequenceModel, State
+from statetrack.plural import plural
 from statetrack.tasks.base import Ints, Task
 from statetrack.tasks.finite import NOTHING, Automaton
 from statetrack.tasks.scan import scan
@@ -279,9 +280,9 @@ def says(found: dict[str, Any]) -> str:
         more = ""
         if found["error_string"] is not None:
             more = f"; yet the network errs after {shown(found['error_string'])}"
-        return f"the machine found in it equals the task's ({found['task_states']} states){more}"
+        return f"the machine found in it equals the task's ({plural(found['task_states'], 'state')}){more}"
     after = shown(found["difference"])
-    sizes = f"{found['states']} states against {found['task_states']}"
+    sizes = f"{plural(found['states'], 'state')} against {found['task_states']}"
     if found["network_errs"]:
         return (
             f"the machine found in it is not the task's ({sizes}): after {after} the network says "

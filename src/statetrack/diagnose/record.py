@@ -22,7 +22,7 @@ from statetrack.files import write_whole
 
 FORMAT = 1  # of the files; one of another format is made again
 POINTS = 128  # positions of a curve at most
-FOLDER = "diagnosis"
+FOLDER, COMPARISON = "diagnosis", "folder.json"
 
 Numbers = list[float | None]
 

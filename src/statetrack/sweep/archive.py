@@ -1,5 +1,5 @@
 """Join folders of cells, and pack a folder into one file and back. The better record of a cell stays: a result before
-a reason why it was skipped, that before a failure; among equals the one that is there.
+a reason why it was skipped, that before a failure; among equals the one that is there. Its diagnosis goes with it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from statetrack.diagnose.record import FOLDER, path_of, read
 from statetrack.errors import BadInput
 from statetrack.files import together
 from statetrack.sweep.cell import Cell
@@ -25,6 +26,7 @@ ENDINGS = (".tar", ".tar.gz", ".tgz")
 RANK = {**dict.fromkeys(FINISHED, 3), SKIPPED: 2, FAILED: 1}
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
 SIDE = re.compile(r"[0-9a-f]{20}\.(json|safetensors)")
+DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
 
 
@@ -34,11 +36,12 @@ class Joined:
 
     taken: int = 0
     kept: int = 0  # there already, as good or better
+    diagnoses: int = 0  # taken
     damaged: list[Damage] = field(default_factory=list)
 
 
 def merge(sources: list[Path], target: Path) -> Joined:
-    """Copy the cells, weights and plans of folders into one."""
+    """Copy the cells of folders into one, with their weights, diagnoses and plans."""
     stores = [Store.existing(source) for source in sources]
     home, joined = Store(target), Joined()
     for store in stores:
@@ -47,11 +50,17 @@ def merge(sources: list[Path], target: Path) -> Joined:
         for _, record in store.entries():
             if isinstance(record, Damage):
                 joined.damaged.append(record)
-            elif _take(store, home, record):
+                continue
+            if _take(store, home, record):
                 joined.taken += 1
             else:
                 joined.kept += 1
+            joined.diagnoses += _take_diagnosis(store, home, record)
         _take_hidden(store, home)
+    if joined.diagnoses:
+        from statetrack.diagnose.compare import compare_again  # which itself reads folders of cells
+
+        compare_again(home)
     return joined
 
 
@@ -65,6 +74,25 @@ def _take(store: Store, home: Store, record: dict[str, Any]) -> bool:
         _copy(weights, home.path(cell, "safetensors"))
     home.write(cell, record)
     return True
+
+
+def _take_diagnosis(store: Store, home: Store, record: dict[str, Any]) -> bool:
+    """A diagnosis is of one record's weights: it goes with that record, and does not replace one that is there."""
+    cell = Cell(**record["cell"])
+    path = _diagnosis(store, cell)
+    if path is None or _diagnosis(home, cell) or home.record(cell) != record:
+        return False
+    target = path_of(home.folder, cell.key)
+    target.parent.mkdir(exist_ok=True)
+    _copy(path, target)
+    return True
+
+
+def _diagnosis(store: Store, cell: Cell) -> Path | None:
+    """Where the whole diagnosis of a cell lies, if there is one."""
+    path = path_of(store.folder, cell.key)
+    held = read(path)
+    return path if held and held.get("cell") == cell.to_dict() else None
 
 
 def _rank(record: dict[str, Any]) -> int:
@@ -85,8 +113,11 @@ def _copy(path: Path, target: Path) -> None:
         shutil.copyfile(path, part)
 
 
-def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool = False) -> int:
-    """All whole records in one tar file, the same bytes for the same cells; how many there are."""
+def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool = False, diagnoses: bool = True) -> int:
+    """All whole records in one tar file, the same bytes for the same cells; how many there are.
+
+    What compares the diagnosed cells is not packed: `unpack` works it out for the folder that they come into.
+    """
     if not archive.name.endswith(ENDINGS):
         raise BadInput(f"{archive} should end in {', '.join(ENDINGS)}")
     store = Store.existing(folder)
@@ -94,6 +125,8 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
     paths = [store.path(cell) for cell in cells]
     if weights:
         paths += [path for cell in cells if (path := store.path(cell, "safetensors")).exists()]
+    if diagnoses:
+        paths += [found for cell in cells if (found := _diagnosis(store, cell))]
     paths += _hidden(store, checkpoints)
     with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -131,13 +164,15 @@ def unpack(archive: Path, folder: Path) -> Joined:
             with tarfile.open(archive) as tar:
                 for member in tar:
                     _extract(tar, member, archive, Path(place))
+        except tarfile.ReadError as error:
+            raise BadInput(f"{archive} cannot be read: it is no whole tar file, or not one that pack wrote") from error
         except (tarfile.TarError, EOFError, OSError) as error:
             raise BadInput(f"{archive} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         return merge([Path(place)], folder)
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> None:
-    known = any(pattern.fullmatch(member.name) for pattern in (SIDE, PLAN, SCRATCH))
+    known = any(pattern.fullmatch(member.name) for pattern in (SIDE, PLAN, SCRATCH, DIAGNOSIS))
     source = tar.extractfile(member) if member.isfile() and known and ".." not in member.name else None
     if source is None:
         raise BadInput(f"{archive} holds {member.name!r}, which is no file of a packed folder; nothing was taken")
