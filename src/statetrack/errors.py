@@ -12,6 +12,8 @@ import importlib
 from collections.abc import Iterable
 from types import ModuleType
 
+PART = 3  # letters of a name that are enough to find the rest
+
 
 class BadInput(ValueError):
     """What was asked for cannot be: a wrong name, value or file. The command line prints it and exits with 2."""
@@ -24,12 +26,23 @@ class MissingExtra(BadInput):
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
     """The error for a name nobody knows, with the nearest names that somebody does."""
     names = sorted(set(known))
-    near = difflib.get_close_matches(name.lower(), names, n=4, cutoff=0.6)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known: {_shortened(names)}"
+    near = _near(name.lower(), names)
+    hint = f"did you mean {_shortened(near, 6)}?" if near else f"known: {_shortened(names, 12)}"
     return BadInput(f"unknown {what} {name!r}; {hint}")
 
 
-def _shortened(names: list[str], most: int = 12) -> str:
+def _near(name: str, names: list[str]) -> list[str]:
+    """Names that begin with it, then names that hold it, the shortest first, then those that are spelt like it.
+
+    >>> _near("rnn", ["gru", "linear-rnn", "m2rnn", "rnn-2"])
+    ['rnn-2', 'm2rnn', 'linear-rnn']
+    """
+    holding = [each for each in names if len(name) >= PART and name in each.lower()]
+    holding.sort(key=lambda each: (not each.lower().startswith(name), len(each), each))
+    return list(dict.fromkeys([*holding, *difflib.get_close_matches(name, names, n=4, cutoff=0.6)]))
+
+
+def _shortened(names: list[str], most: int) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 

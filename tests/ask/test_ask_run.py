@@ -187,6 +187,13 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert said.count("\n") == 1
 
 
+def test_a_model_that_is_not_there_leaves_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = f"hf:{tmp_path / 'nothing'}"
+    assert main(["ask", "txc", "--model", model, "--samples", "1", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith("statetrack: ")
+    assert not (tmp_path / "out").exists()
+
+
 def test_importing_it_brings_numpy_alone() -> None:
     import subprocess
     import sys

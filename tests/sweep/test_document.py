@@ -74,7 +74,8 @@ REFUSED = [
     ("most_checks: 3}\n  -", "most_checks: 0}\n  -", "line 8: most_checks=0 should be a whole number in 1.."),
     ("rates: [1e-3, 3e-3], most_checks: 3}\n  -", "rates: [fast]}\n  -", "line 8: rates=fast should be a number"),
     ("protocol: design", "protocol: desing", "line 3: unknown protocol 'desing'; did you mean design"),
-    ("seeds: 2", "seeds: -2", "line 2: -2 in seeds should be a whole number of at least 0"),
+    ("seeds: 2", "seeds: 0", "line 2: 0 in seeds should be a whole number of at least 1"),
+    ("seeds: 2", "seeds: -2", "line 2: -2 in seeds should be a whole number of at least 1"),
     ("seeds: 2", "seed: 2", "line 2: unknown key 'seed'; did you mean seeds"),
     ("    lengths: [8]\n", "", "small.yaml, line 9: a block needs lengths"),
     ("note: more seeds", "notes: more", "line 14: unknown key 'notes'; did you mean note"),
@@ -102,7 +103,7 @@ def test_a_length_beyond_a_models_positions_is_refused() -> None:
 
 
 def test_an_unknown_sweep_has_near_matches() -> None:
-    with pytest.raises(BadInput, match="unknown sweep 'desing'; did you mean design"):
+    with pytest.raises(BadInput, match=r"unknown sweep or \.yaml file 'desing'; did you mean design"):
         read("desing")
 
 

@@ -110,6 +110,15 @@ def test_a_record_that_is_no_json_is_a_failure_of_its_cell(tmp_path: Path) -> No
     assert "not JSON compliant" in tally.failures[0]
 
 
+def test_a_gpu_that_is_not_there_is_refused_before_a_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("statetrack.sweep.local.count_gpus", lambda: 0)
+    with pytest.raises(BadInput, match="torch sees no GPU here"):
+        run(sweep(1), tmp_path / "out", Options(device="cuda"))
+    assert not (tmp_path / "out").exists()
+
+
 def test_divergence_is_a_result(tmp_path: Path) -> None:
     log = tmp_path / "log"
     for _ in range(2):

@@ -20,7 +20,7 @@ from statetrack.ask.solvers import Solver
 from statetrack.ask.tokens import Tokens
 from statetrack.errors import BadInput
 from statetrack.sweep import Cell, Store
-from statetrack.sweep.store import DONE, FAILED
+from statetrack.sweep.store import DONE, FAILED, kept_in
 from statetrack.tasks import Task
 
 ALL_AT_ONCE = 64  # episodes that a solver without a model takes at a time
@@ -58,8 +58,15 @@ def ask(
     if solver.needs_model and engine is None:
         raise BadInput(f"solver {solver.name} needs a model: --model SPEC")
     steps = default_length(rules) if length is None else length
-    store = Store(out) if out is not None else None
     cells = {sample: cell(task, rules, solver, model, sample, steps, forced) for sample in samples}
+    with kept_in(out) as store:
+        return _ask(task, rules, solver, cells, steps, engine, store, forced, report)
+
+
+def _ask(
+    task: Task, rules: Rules, solver: Solver, cells: dict[int, Cell], steps: int, engine: Callable[[], Engine] | None,
+    store: Store | None, forced: bool, report: Report,
+) -> list[dict[str, Any]]:  # fmt: skip
     found = {sample: record for sample, each in cells.items() if store and (record := store.record(each))}
     missing = [sample for sample in cells if sample not in found or found[sample]["status"] != DONE]
     done = {sample: record for sample, record in found.items() if sample not in missing}

@@ -159,6 +159,8 @@ def find(name: str) -> tuple[Callable[..., torch.nn.Module], dict[str, Any]]:
     others = plugins()
     if key in others:
         return others[key].load(), {}
+    if name.endswith(".py"):
+        raise BadInput(f"{name} is a file; which class of it? Give {name}:Class")
     raise unknown("model", name, [*CATALOGUE, *others])
 
 

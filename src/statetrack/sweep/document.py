@@ -73,11 +73,13 @@ def read(name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[st
     if str(name_or_path).lower() in known:
         path = known[str(name_or_path).lower()]
     elif path.suffix not in (".yaml", ".yml"):
-        raise BadInput(f"{unknown('sweep', str(name_or_path), known)} Or give a file that ends in .yaml")
+        raise unknown("sweep or .yaml file", str(name_or_path), known)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if models and MODEL not in text:
+        raise BadInput(f"{path.name} has no place for a language model; leave --model out")
     return expand(_parse(text, path.name), path.stem, models, kinds)
 
 
@@ -132,9 +134,7 @@ def _block(
     tasks = _texts(document, at("tasks"), whole["tasks"])
     subjects = _texts(document, at("subjects"), whole["subjects"])
     lengths = _numbers(document, at("lengths"), whole["lengths"], 1)
-    seeds = whole.get("seeds", 1)
-    seeds = list(range(seeds)) if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0 else seeds
-    seeds = _numbers(document, at("seeds"), seeds, 0)
+    seeds = _seeds(document, at("seeds"), whole.get("seeds", 1))
     settings, resources = whole.get("settings") or {}, whole.get("resources") or {}
     for key, value in (("settings", settings), ("resources", resources)):
         if not isinstance(value, dict):
@@ -194,6 +194,14 @@ def _numbers(document: Document, place: Place, value: Any, least: int) -> list[i
                 (*place, number), f"{each!r} in {place[-1]} should be a whole number of at least {least}"
             )
     return value
+
+
+def _seeds(document: Document, place: Place, value: Any) -> list[int]:
+    """How many, counted from 0, or which."""
+    if isinstance(value, list):
+        return _numbers(document, place, value, 0)
+    (count,) = _numbers(document, place, value, 1)
+    return list(range(count))
 
 
 def _check_resources(document: Document, place: Place, resources: dict[Any, Any]) -> None:

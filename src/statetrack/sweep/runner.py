@@ -14,6 +14,7 @@ from statetrack.sweep.plan import Sweep
 from statetrack.sweep.schedule import Schedule, Tally
 from statetrack.sweep.store import Store
 
+DEVICES = ("auto", "cpu", "cuda")
 MOST_TOGETHER = 8  # seeds side by side on a GPU
 
 Show = Callable[[Schedule, int], None]  # called often with the schedule and the number of workers
@@ -37,9 +38,11 @@ class Options:
             raise BadInput(f"workers={self.workers} should be 0 (in this process) or more")
         if self.workers is not None and self.ray is not None:
             raise BadInput("a sweep runs on --workers or on --ray, not on both")
+        if self.device not in DEVICES:
+            raise BadInput(f"device {self.device!r} should be auto, cpu or cuda")
         for key in ("together", "per_gpu", "limit_seconds"):
             value = getattr(self, key)
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:  # no number either, which limits nothing
                 raise BadInput(f"{key}={value} should be above 0")
 
 
@@ -50,9 +53,9 @@ def run(
     chosen = options or Options()
     chosen.check()
     began = time.monotonic()
+    where = [] if chosen.ray or chosen.workers == 0 else places(chosen.workers or 0, chosen.device, chosen.per_gpu)
     store = Store(Path(folder))
     plan.save(store, sweep)
-    where = [] if chosen.ray or chosen.workers == 0 else places(chosen.workers or 0, chosen.device, chosen.per_gpu)
     on_gpu = any(place.gpu is not None for place in where)
     together = chosen.together or (MOST_TOGETHER if on_gpu else 1)
     schedule = Schedule(sweep, store, together, chosen.prune)

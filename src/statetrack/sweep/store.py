@@ -17,6 +17,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,22 @@ class Store:
         for path in (*self.folder.glob(".*.part"), *self.hidden.glob("work/*")):
             if path.stat().st_mtime < long_ago:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+@contextmanager
+def kept_in(folder: Path | str | None) -> Iterator[Store | None]:
+    """The store of a folder, if one is wanted. A folder that was made for it goes again when nothing came into it."""
+    if folder is None:
+        yield None
+        return
+    path = Path(folder)
+    new = not path.exists()
+    store = Store(path)
+    try:
+        yield store
+    finally:
+        if new and not any(path.iterdir()):
+            path.rmdir()
 
 
 def read_record(path: Path, expected: Cell | None = None) -> dict[str, Any] | Damage | None:

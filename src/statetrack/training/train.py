@@ -20,7 +20,7 @@ from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check, model
 from statetrack.models.custom import as_model, own_name
 from statetrack.sweep import Cell, Store
-from statetrack.sweep.store import Damage, read_record
+from statetrack.sweep.store import Damage, kept_in, read_record
 from statetrack.tasks import Task, spec, task
 from statetrack.tasks.base import MAX_LENGTH, check_size
 from statetrack.theory import Floors, floors
@@ -93,17 +93,17 @@ def train_many(
     check_numbers(length, seeds, stream)
     subject = subject_of(model_or_name, the_task, kept=out is not None)
     cells = [Cell(the_task.name, subject, length, seed, vars(rules) | {"stream": stream}) for seed in seeds]
-    store = Store(Path(out)) if out is not None else None
-    found = {cell.seed: record for cell in cells if store and (record := store.read(cell))}
-    missing = sorted({cell for cell in cells if cell.seed not in found}, key=lambda cell: cell.seed)
-    saved = checkpoint_path(store, cells) if store else None
-    if store:
-        _tell_damage(store, missing, warn)
-    made = {}
-    if missing:
-        made = _train_cells(the_task, model_or_name, missing, rules, stream, store, saved, place, report, tick)
-    if saved:
-        saved.unlink(missing_ok=True)
+    with kept_in(out) as store:
+        found = {cell.seed: record for cell in cells if store and (record := store.read(cell))}
+        missing = sorted({cell for cell in cells if cell.seed not in found}, key=lambda cell: cell.seed)
+        saved = checkpoint_path(store, cells) if store else None
+        if store:
+            _tell_damage(store, missing, warn)
+        made = {}
+        if missing:
+            made = _train_cells(the_task, model_or_name, missing, rules, stream, store, saved, place, report, tick)
+        if saved:
+            saved.unlink(missing_ok=True)
     return [made[cell.seed] if cell.seed in made else Result(cell, _inner(found[cell.seed])) for cell in cells]
 
 
