@@ -110,6 +110,10 @@ def test_every_catalogued_task_can_be_shown(capsys: pytest.CaptureFixture[str]) 
         assert "An example, worked out:" in capsys.readouterr().out
 
 
+def test_an_empty_folder_has_no_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert out(["results", str(tmp_path)], capsys) == f"{tmp_path} holds no results yet\n"
+
+
 def test_data_and_audit_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rows.parquet"
     data = ["data", "s4", "--length", "5..60", "--count", "300", "--seed", "7", "--split", "test", "--out", str(file)]

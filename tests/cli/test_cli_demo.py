@@ -25,12 +25,14 @@ def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatc
     (tmp_path / "small.yaml").write_text(SMALL)
     monkeypatch.setattr(demo, "SWEEP", str(tmp_path / "small.yaml"))
     monkeypatch.setattr(demo, "LOOKED_INTO", ("e88-1l-small",))
+    monkeypatch.setattr(demo, "program", lambda: "bin/st")
     out = tmp_path / "out"
     assert main(["demo", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
     for part in ("txc", "s5_composition", "track_the_stat.median", "e88-gain-1l-small", "mlp", "the best guess"):
         assert part in shown
     assert f"open it in a browser: {(out / 'report.html').resolve().as_uri()}" in shown
+    assert shown.splitlines()[-1] == "Next: bin/st list tasks, bin/st show s5, bin/st train --help"
     records = [json.loads(path.read_text()) for path in out.glob("*.json")]
     gain = [r for r in records if (r["cell"]["task"], r["cell"]["subject"]) == ("txc", "e88-gain-1l-small")]
     middle = sorted(record["length_generalisation"]["128"]["last_32_accuracy"] for record in gain)[1]
@@ -54,6 +56,15 @@ def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatc
 )
 def test_what_the_demo_says_of_a_task(last, floor, part):
     assert part in demo.said(last, floor, 192)
+
+
+def test_the_program_is_named_as_it_can_be_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "bin" / "statetrack"), "demo"])
+    monkeypatch.setattr("shutil.which", lambda name: f"/somewhere/{name}")
+    assert demo.program() == "statetrack"
+    monkeypatch.setattr("shutil.which", lambda name: None)  # it is not on the path, as in an environment of its own
+    assert demo.program() == "bin/statetrack"
 
 
 def test_the_demo_runs_the_shipped_sweep():

@@ -71,6 +71,10 @@ def test_a_model_of_ones_own_from_a_file(tmp_path, capsys):
         (["txc", "transformer[positions=32]", "--length", "64"], "has 32 positions; length 64 does not fit"),
         (["txc", "mlp[wdith=3]"], "no option 'wdith'"),
         (["txc", "nowhere.py:Model"], "no file nowhere.py"),
+        (["txc", "own.py"], "own.py is a file; which class of it? Give own.py:Class"),
+        (["txc", "e88-gain"], "did you mean e88-gain-1l, e88-gain-4l, "),
+        (["txc", "notanh"], "did you mean e88-1l-notanh, "),
+        (["txc", "mlp", "--lr", ""], "--lr should be a number"),
         (["modular_arithmetic[ask=end]", "mlp", "--length", "8"], "asks nothing"),
         (["txc", "mlp", "--set", "batch=abc"], "batch=abc should be a whole number"),
         (["txc", "mlp", "--set", "batch=1.5"], "batch=1.5 should be a whole number"),
@@ -102,6 +106,25 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, part, capsys):
     assert said.startswith("statetrack: ")
     assert part in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["txc", "transformer[positions=32]", "--length", "64"], "64 does not fit"),
+        (["modular_arithmetic[ask=end]", "mlp", "--length", "8"], "asks nothing"),
+        (["txc", "LastOnly", "--length", "8"], "LastOnly returns shape"),
+    ],
+)
+def test_what_is_refused_leaves_no_folder_but_one_that_was_there(arguments, part, capsys, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "there").mkdir()
+    arguments = [text.replace("LastOnly", f"{tmp_path / 'own.py'}:LastOnly") for text in arguments]
+    for folder in ("new", "there"):
+        assert main(["train", *arguments, "--out", str(tmp_path / folder)]) == 2
+        assert part in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+    assert (tmp_path / "there").is_dir()
 
 
 def test_a_number_with_an_exponent_is_a_number(capsys):

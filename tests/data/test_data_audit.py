@@ -116,10 +116,10 @@ def test_ids_outside_the_map_and_columns_that_do_not_fit(tmp_path: Path) -> None
     assert result.facts["ids"]["rows_outside"] == {"test": 0, "train": 2}
     assert result.facts["labels"]["not_checked"] == 2
     assert sorted(result.findings) == [
-        "1 rows of train have a sequence_length that does not fit; the first is row 7 (it says "
+        "1 row of train has a sequence_length that does not fit; the first is row 7 (it says "
         + f"{json.loads((tmp_path / 's4/train.jsonl').read_text().splitlines()[6])['sequence_length']})",
         "10 rows of train have a group_order that does not fit; the first is row 51 (it says 12)",
-        "2 rows of train hold an ID outside the map; the first is row 5 (ID 99)",
+        "2 rows of train have an ID outside the map; the first is row 5 (ID 99)",
         "60 rows of train have a group_type that does not fit; the first is row 1 (it says alternating)",
         "column group_degree is missing in 60 rows",
     ]

@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -42,27 +42,31 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("list")(list_.command)
-app.command("show")(show.command)
-app.command("floors")(floors.command)
-app.command("predict")(predict.command)
-app.command("reflections")(reflections.command)
-app.command("documents")(documents.command)
-app.command("data")(data.command)
-app.command("audit")(audit.command)
-app.command("train")(train.command)
-app.command("ask")(ask.command)
-app.command("play")(play.command)
-app.command("sweep")(sweep.command)
-app.command("status")(status.command)
-app.command("results")(results.command)
-app.command("diagnose")(diagnose.command)
-app.command("report")(report.command)
-app.command("merge")(merge.command)
-app.command("pack")(pack.command)
-app.command("unpack")(pack.unpack)
-app.command("lm-eval-path")(lm_eval_path.command)
-app.command("demo")(demo.command)
+VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-column terminal holds
+    "list": (list_.command, "The tasks, groups, models, sweeps or solvers by name."),
+    "show": (show.command, "What a task is: an example, its algebra, its floors."),
+    "floors": (floors.command, "What guesses score on a task."),
+    "predict": (predict.command, "What theory predicts for a model on a task."),
+    "reflections": (reflections.command, "How many reflections a token a group needs."),
+    "documents": (documents.command, "What the documents behind it predict, and what is false."),
+    "data": (data.command, "Write a task's rows with their exact answers."),
+    "audit": (audit.command, "What a published data set really holds."),
+    "train": (train.command, "Train a model on a task, then test it, also beyond."),
+    "ask": (ask.command, "Ask a language model, sample by sample."),
+    "play": (play.command, "Play a task yourself."),
+    "sweep": (sweep.command, "Run every cell of a sweep into a folder."),
+    "status": (status.command, "How a folder stands, and how long the rest may take."),
+    "results": (results.command, "The main numbers of a folder, or all as CSV or Parquet."),
+    "diagnose": (diagnose.command, "Why each trained model of a folder stops tracking."),
+    "report": (report.command, "One HTML page of a folder that works offline."),
+    "merge": (merge.command, "Join folders from several machines."),
+    "pack": (pack.command, "Pack a folder into one file."),
+    "unpack": (pack.unpack, "Put the cells of a packed file into a folder."),
+    "lm-eval-path": (lm_eval_path.command, "The folder of our tasks for lm-evaluation-harness."),
+    "demo": (demo.command, "The question and its answer in small, in minutes."),
+}
+for _name, (_command, _line) in VERBS.items():
+    app.command(_name, short_help=_line)(_command)
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser that typer brings, whichever it is
 

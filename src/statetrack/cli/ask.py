@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.plural import plural
+
 if TYPE_CHECKING:
     from statetrack.ask import Rules
     from statetrack.tasks import Task
@@ -98,7 +100,7 @@ def command(
     elif whole:
         print_summary(summary)
         if out:
-            print(f"\n{len(records)} results in {out}")
+            print(f"\n{plural(len(records), 'result')} in {out}")
     if len(whole) < samples:
         print(f"statetrack: {_failures(records, samples, out)}", file=sys.stderr)
         raise typer.Exit(1)
@@ -110,7 +112,7 @@ def _failures(records: list[dict[str, Any]], samples: int, out: Path | None) -> 
     left = samples - len(records)
     gave_up = f", so {left} more were not asked" if left else ""
     kept = "what was answered is kept, and the same command goes on from there" if out else "--out DIR would keep them"
-    return f"the server failed in {len(failed)} episodes ({failed[0]['detail']}){gave_up}; {kept}"
+    return f"the server failed in {plural(len(failed), 'episode')} ({failed[0]['detail']}){gave_up}; {kept}"
 
 
 def _print_estimate(
@@ -128,7 +130,8 @@ def _print_estimate(
         print_json({"task": task.name, "samples": len(samples), "turns": one.asked, "tokens_each": cost,
                     "tokens": total, "prompt": told})  # fmt: skip
         return
-    print(f"{told}\n\n{task.name}: {len(samples)} samples of {one.asked} answers; tokens if every answer is right\n")
+    asked = f"{plural(len(samples), 'sample')} of {plural(one.asked, 'answer')}"
+    print(f"{told}\n\n{task.name}: {asked}; tokens if every answer is right\n")
     rows = [[name, f"{cost[name]:,}", f"{total[name]:,}"] for name in cost]
     print_table(["estimate", "one episode", "all"], rows)
 
@@ -139,7 +142,8 @@ def print_summary(summary: dict[str, Any]) -> None:
     from statetrack.cli.output import print_table
 
     low, high = summary["avg_interval"]
-    print(f"{summary['task']}, {summary['subject']}: {summary['episodes']} episodes of {summary['length']} inputs,"
+    episodes, inputs = plural(summary["episodes"], "episode"), plural(summary["length"], "input")
+    print(f"{summary['task']}, {summary['subject']}: {episodes} of {inputs},"
           f" counted {summary['counting']}\n")  # fmt: skip
     rows = [
         ["avg_max_length", f"{summary['avg_max_length']:.3f}", f"{low:.3f} to {high:.3f}"],

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from statetrack.cli.output import print_json
+from statetrack.plural import plural
 
 CONVENTION = {
     "mathematical": "p_n ∘ ... ∘ p_1 (mathematical)",
@@ -41,8 +42,9 @@ def command(
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
+    rows = ", ".join(f"{plural(count, 'row')} of {split}" for split, count in facts["rows"].items())
     return [
-        f"{facts['path']}: {', '.join(f'{count} rows of {split}' for split, count in facts['rows'].items())}",
+        f"{facts['path']}: {rows}",
         f"group       {_group(facts['group'])}",
         f"labels      {_labels(facts['labels'])}",
         f"IDs         {facts['ids']['used']} of {facts['ids']['in_map']} are used",
@@ -61,16 +63,18 @@ def _group(facts: dict[str, Any]) -> str:
 
 
 def _labels(facts: dict[str, Any]) -> str:
-    counts = f"{facts['mathematical']} rows match the mathematical alone, {facts['published']} the published alone, "
+    counts = plural(facts["mathematical"], "row", "matches", "match")
+    counts += f" the mathematical alone, {facts['published']} the published alone, "
     counts += f"{facts['both']} both, {facts['neither']} neither, {facts['not_checked']} not checked"
     return f"{CONVENTION[facts['follows']]}; {counts}"
 
 
 def _lengths(facts: dict[str, Any], rows: int) -> list[str]:
     exact, last = facts["exactly_on_a_bucket"], facts["in_last_bucket"]
+    exactly = plural(exact, "row", f"({exact / rows:.1%}) is", f"({exact / rows:.1%}) are")
     lines = [
-        f"lengths     {facts['shortest']}..{facts['longest']}; {exact} rows ({exact / rows:.1%}) are as long as a "
-        f"bucket (5, 10, ..., 500); by the nearest bucket {last} ({last / rows:.1%}) land in 500",
+        f"lengths     {facts['shortest']}..{facts['longest']}; {exactly} as long as a bucket (5, 10, ..., 500); "
+        f"by the nearest bucket {last} ({last / rows:.1%}) land in 500",
         "            percent of the rows in each bucket that has any, by the nearest bucket (as long as it exactly):",
     ]
     cells = [
@@ -90,4 +94,4 @@ def _duplicates(facts: dict[str, Any]) -> str:
 def _findings(findings: list[str]) -> list[str]:
     if not findings:
         return ["clean: nothing is wrong"]
-    return [f"{len(findings)} finding{'s' if len(findings) > 1 else ''}", *(f"  - {finding}" for finding in findings)]
+    return [plural(len(findings), "finding"), *(f"  - {finding}" for finding in findings)]

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from statetrack.plural import plural
+
 ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
 
 
@@ -51,7 +53,7 @@ def command(
     )
     with _bar(request.task.name, count) as progress:
         write(request, out=out, hf=hf, progress=progress)
-    print(f"{out or hf}: {count} rows of {chosen.name}")
+    print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")
 
 
 @contextmanager

@@ -54,8 +54,12 @@ def command(
         show_table(task, [record for record in records if record["cell"]["task"] == task])
     look_into(out, records)
     write_report(out, open_)
-    program = "statetrack" if shutil.which("statetrack") else os.path.relpath(sys.argv[0])
-    print(f"Next: {program} list tasks, {program} show s5, {program} train --help")
+    print(f"Next: {program()} list tasks, {program()} show s5, {program()} train --help")
+
+
+def program() -> str:
+    """What to type for statetrack from here."""
+    return "statetrack" if shutil.which("statetrack") else os.path.relpath(sys.argv[0])
 
 
 def show_rows() -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, short_names
+from statetrack.cli.progress import now_and_then
 
 if TYPE_CHECKING:
     from statetrack.diagnose.folder import Tally
@@ -70,10 +71,12 @@ def _print(found: dict[str, Any], folder: Path, keys: tuple[str, ...]) -> None:
         print(f"{folder} holds no cells; `statetrack train TASK MODEL --out {folder}` makes one")
         return
     headers = ["task", "model", "trained", "seed", "conclusion", "90 % up to", "predicted", "machine", "why"]
-    rows = [_row(each) for each in found["cells"]]
+    names = short_names(each[name] for each in found["cells"] for name in ("task", "model"))
+    rows = [_row(each | {name: names[each[name]] for name in ("task", "model")}) for each in found["cells"]]
     if sys.stdout.isatty():  # sentences would squeeze the other columns of a narrow window
-        print_table(headers[:-1], [row[:-1] for row in rows])
-        print(*(f"{', '.join(row[:4])}: {row[-1]}" for row in rows), sep="\n")
+        print_table(headers[:-1], [row[:-1] for row in rows], groups=2)
+        print()
+        print(*(f"{', '.join(row[:2])}, {row[2]}, seed {row[3]}: {row[-1]}" for row in rows), sep="\n")
     else:
         print_table(headers, rows)
     for each in found["cells"]:
@@ -94,7 +97,7 @@ def _print_comparison(found: dict[str, Any]) -> None:
     if judged:
         print()
         rows = [[each[name] for name in ("section", "says", "task", "subject", "outcome", "why")] for each in judged]
-        print_table(["section", "the document expects", "task", "model", "outcome", "why"], rows)
+        print_table(["section", "the document expects", "task", "model", "outcome", "why"], rows, groups=2)
 
 
 def _row(each: dict[str, Any]) -> list[str]:
@@ -110,9 +113,10 @@ def _row(each: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def watch() -> Iterator[Callable[[Tally], None]]:
-    """A bar where a person looks on."""
+    """A bar where a person looks on, else a line now and then."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        say = now_and_then("diagnose")
+        yield lambda tally: say(f"{tally.done} of {tally.total}, {tally.now}: {tally.part}")
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from statetrack.cli.output import print_json
+from statetrack.cli.output import print_json, print_table
 
 LENGTHS = (16, 64, 256, 1024, 2048)
 COLUMNS = (
@@ -39,9 +39,8 @@ def command(
     elif texts:
         print("\n".join(f"{text}, length {length}\n{each.text()}" for text, each in zip(texts, known)))
     else:
-        print(" ".join([f"{'T':>5}", *(f"{f'{name} {floor}':>16}" for name, floor in COLUMNS)]))
-        for row in _rows():
-            print(" ".join([f"{row.pop('T'):5}", *(f"{value:16.4f}" for value in row.values())]))
+        rows = _rows()
+        print_table(list(rows[0]), [[row.pop("T"), *(f"{value:.4f}" for value in row.values())] for row in rows])
 
 
 def _rows() -> list[dict[str, float]]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 UNCUT = 10_000  # columns where nobody looks on: a program that reads lines should find them whole
+GAP = 2  # between two columns
+UNBROKEN = 16  # a cell of at most so many characters stays on one line
+
+Row = Sequence[str]
 
 
 def print_json(fields: Any) -> None:
@@ -15,16 +21,103 @@ def print_json(fields: Any) -> None:
     print(json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Columns side by side; on a terminal, long cells are wrapped to its width."""
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], groups: int = 0) -> None:
+    """Columns side by side. In a terminal that is too narrow for them, nothing is cut off: the first columns, so many
+    as there are `groups`, become a line above the rows that share them; long cells are broken; and where that is not
+    enough, each row is a list.
+    """
+    from rich.console import Console
+
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    width = Console().width if sys.stdout.isatty() else UNCUT
+    if _total(_natural(headers, cells)) <= width:
+        _print_columns(headers, cells, _natural(headers, cells))
+        return
+    spaced = [header.replace("_", " ") for header in headers]  # so that it can be broken
+    widths = squeezed(spaced[groups:], [row[groups:] for row in cells], width)
+    if widths is None:
+        _print_lists(headers, cells)
+    elif not groups:
+        _print_columns(spaced, cells, widths)
+    else:
+        sharing: dict[str, list[Row]] = {}
+        for row in cells:
+            sharing.setdefault(", ".join(filter(None, row[:groups])), []).append(row[groups:])
+        for number, (shared, same) in enumerate(sharing.items()):
+            print(f"\n{shared}" if number else shared)
+            _print_columns(spaced[groups:], same, widths)
+
+
+def squeezed(headers: Row, rows: Sequence[Row], width: int) -> list[int] | None:
+    """The widths of columns that fit, the widest made narrower first; None where there is no room for them.
+
+    >>> squeezed(["model", "why"], [["mlp", "it has no state"], ["gru", "it holds the state so far"]], 24)
+    [5, 17]
+    """
+    widths = _natural(headers, rows)
+    least = [max(map(_least, column)) for column in zip(headers, *rows)]
+    if _total(least) > width:
+        return None
+    while _total(widths) > width:
+        _, widest = max((each, place) for place, each in enumerate(widths) if each > least[place])
+        widths[widest] -= 1
+    return widths
+
+
+def _least(cell: str) -> int:
+    """A short cell stays whole, a sentence may be broken between words, and a long name anywhere."""
+    from rich.cells import cell_len
+
+    words = [cell] if len(cell) <= UNBROKEN and any(map(str.isdigit, cell)) else cell.split() or [""]
+    return min(UNBROKEN, max(map(cell_len, words)))
+
+
+def _natural(headers: Row, rows: Sequence[Row]) -> list[int]:
+    from rich.cells import cell_len
+
+    return [max(map(cell_len, column)) for column in zip(headers, *rows)]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _print_columns(headers: Row, rows: Iterable[Row], widths: Sequence[int]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*headers, box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
+    for header, width in zip(headers, widths):
+        table.add_column(header, width=width, overflow="fold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
-    console = Console(width=None if sys.stdout.isatty() else UNCUT, markup=False, highlight=False, emoji=False)
-    console.print(table)
+        table.add_row(*row)
+    Console(width=_total(widths), markup=False, highlight=False, emoji=False).print(table)
+
+
+def _print_lists(headers: Row, rows: Sequence[Row]) -> None:
+    """A line for each cell that is not empty."""
+    wide = max(map(len, headers)) + GAP
+    lists = [[f"{header:<{wide}}{cell}" for header, cell in zip(headers, row) if cell] for row in rows]
+    print("\n\n".join("\n".join(lines) for lines in lists))
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """What a table for people calls tasks and models: without the hash of a file and the folder that it is in, unless
+    two of them could then not be told apart.
+
+    >>> short_names(["mlp", "runs/own.py:Counter[width=8,sha256=4f46d472]"])
+    {'mlp': 'mlp', 'runs/own.py:Counter[width=8,sha256=4f46d472]': 'own.py:Counter[width=8]'}
+    """
+    short = {name: _short_name(name) for name in names}
+    often = Counter(short.values())
+    return {name: each if often[each] == 1 else name for name, each in short.items()}
+
+
+def _short_name(name: str) -> str:
+    if "sha256=" not in name:
+        return name
+    without = re.sub(r"\[sha256=\w+\]|,sha256=\w+", "", name)
+    return re.sub(r'(^|[="])[^[,="]*/', r"\1", without)
 
 
 def first_sentence(text: str | None) -> str:

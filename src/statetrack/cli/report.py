@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from statetrack.plural import plural
+
 
 def command(
     folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
@@ -27,13 +29,14 @@ def command(
     from statetrack.report import report
 
     done = report(folder, out, figures=figures, latex=latex, title=title, command=_command())
+    figured = plural(len(done.page.figures), "figure")
     size = done.html.stat().st_size / 1e6
-    print(f"{done.html}: {len(done.page.figures)} figures, {len(done.page.tables)} tables, {size:.1f} MB")
+    print(f"{done.html}: {figured}, {plural(len(done.page.tables), 'table')}, {size:.1f} MB")
     print(f"{done.markdown}: the summary")
     if figures:
-        print(f"{figures}: {len(done.figures)} files of figures (PNG, SVG, PDF, CSV)")
+        print(f"{figures}: {plural(len(done.figures), 'file')} of figures (PNG, SVG, PDF, CSV)")
     if done.tables:
-        print(f"{latex or figures}: {len(done.tables)} tables as LaTeX")
+        print(f"{latex or figures}: {plural(len(done.tables), 'table')} as LaTeX")
     for notice in done.page.notices:
         print(f"note: {notice}")
     if open_:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.cli.output import print_table
+from statetrack.cli.output import print_table, short_names
+from statetrack.plural import plural
 
 if TYPE_CHECKING:
     from statetrack.sweep import Store
 
-SHOWN = ("task", "subject", "length", "seed", "protocol", "status", "accuracy", "floor", "tail_accuracy", "solved")
+SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
+SHARED = 3  # of these columns, and of those of what was asked: what the rows of a group share
 
 
 def command(
@@ -36,23 +39,32 @@ def command(
     if csv:
         count = write_csv(store, sys.stdout if str(csv) == "-" else csv)
         if str(csv) != "-":
-            print(f"{csv}: {count} rows")
+            print(f"{csv}: {plural(count, 'row')}")
     if parquet:
-        print(f"{parquet}: {write_parquet(store, parquet)} rows")
+        print(f"{parquet}: {plural(write_parquet(store, parquet), 'row')}")
     if not csv and not parquet:
-        print_asked(store)
+        shown = print_asked(store)
         trained = [row for row in rows(store) if row["protocol"] != "ask"]
         if trained:
-            print_table(SHOWN, [[_short(row.get(name)) for name in SHOWN] for row in trained])
+            _print(SHOWN, trained)
+        elif not shown:
+            print(f"{folder} holds no results yet")
 
 
-def print_asked(store: Store) -> None:
-    """The table of what language models were asked, if anything was."""
+def print_asked(store: Store) -> bool:
+    """The table of what language models were asked; whether anything was."""
     from statetrack.ask.overview import COLUMNS, overview
 
     found = overview(store.records())
     if found:
-        print_table(COLUMNS, [[_short(row[name]) for name in COLUMNS] for row in found])
+        _print(COLUMNS, found)
+    return bool(found)
+
+
+def _print(columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    names = {column: short_names(row[column] for row in rows) for column in ("task", "subject")}
+    named = [row | {column: names[column][row[column]] for column in names} for row in rows]
+    print_table(columns, [[_short(row.get(column)) for column in columns] for row in named], SHARED)
 
 
 def _short(value: Any) -> str:

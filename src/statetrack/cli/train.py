@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli.progress import now_and_then
+
 if TYPE_CHECKING:
     from statetrack.training import Result
     from statetrack.training.loop import Fit
@@ -41,6 +43,7 @@ def command(
     """
     from statetrack.cli.output import print_json
     from statetrack.errors import BadInput, need
+    from statetrack.plural import plural
 
     need("torch", "train", "training")
     from statetrack.training import train_many
@@ -48,7 +51,7 @@ def command(
     if seeds < 1:
         raise BadInput(f"--seeds {seeds} should be at least 1")
     changes = read_settings(settings or [])
-    if rates:
+    if rates is not None:
         changes["rates"] = read_rates(rates)
     with watch() as (report, tick):
         results = train_many(
@@ -61,7 +64,7 @@ def command(
     else:
         print_results(results)
         if out:
-            print(f"\n{len(results)} results in {out}")
+            print(f"\n{plural(len(results), 'result')} in {out}")
 
 
 def read_settings(given: list[str]) -> dict[str, Any]:
@@ -89,24 +92,16 @@ def read_rates(text: str) -> tuple[float, ...]:
 
 def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
-    from statetrack.cli.output import print_table
+    from statetrack.cli.output import print_table, short_names
+    from statetrack.plural import plural
+    from statetrack.sweep.pace import duration
 
     first = results[0]
     cell, record = first.cell, first.record
-    print(
-        f"{cell.task}, {cell.subject}: {record['parameters']:,} parameters, state of {record['state_size']:,} numbers"
-    )
-    headers = [
-        "seed",
-        "accuracy",
-        "95 %",
-        "floor",
-        "whole rows",
-        "last quarter",
-        "solved",
-        "off data (worst)",
-        "seconds",
-    ]
+    task, subject = (short_names([name])[name] for name in (cell.task, cell.subject))
+    state = plural(record["state_size"], "number")
+    print(f"{task}, {subject}: {plural(record['parameters'], 'parameter')}, state of {state}")
+    headers = ["seed", "accuracy", "95 %", "floor", "whole rows", "last quarter", "solved", "off data (worst)"]
     print_table(headers, [table_row(result) for result in results])
     beyond = {length: [r.record["length_generalisation"][length] for r in results] for length in
               record["length_generalisation"]}  # fmt: skip
@@ -114,12 +109,16 @@ def print_results(results: list[Result]) -> None:
     streams = [result.record["stream"] or {} for result in results]
     marks = dict.fromkeys(mark for stream in streams for mark in stream.get("accuracy") or {})
     rows += [[f"{int(mark):,}", *(number((s.get("accuracy") or {}).get(mark)) for s in streams)] for mark in marks]
-    print("\naccuracy at the end of longer rows (last 32 positions; from 1,024 on, of a stream, the last 1,024)")
+    print("\naccuracy at the end of longer rows, over the last 32 positions")
+    if marks:
+        over = max(stream.get("positions", 0) for stream in streams)
+        print(f"(from {int(next(iter(marks))):,} on, of a stream, over the last {over:,})")
     print_table(["length", *(f"seed {r.cell.seed}" for r in results)], rows)
     for reason in dict.fromkeys(stream["reason"] for stream in streams if "reason" in stream):
         print(f"no stream: {reason}")
     solved = sum(result.solved for result in results)
-    print(f"\nsolved at {cell.length}: {solved} of {len(results)} seeds")
+    took = duration(max(result.record["train_seconds"] for result in results))
+    print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; trained in {took}")
 
 
 def table_row(result: Result) -> list[str]:
@@ -132,7 +131,7 @@ def table_row(result: Result) -> list[str]:
     return [
         str(result.cell.seed), number(record["accuracy"]), f"{low:.4f} to {high:.4f}", number(record["floor"]),
         number(record["full_sequence_accuracy"]), number(record["tail_accuracy"]), verdict,
-        number(off["worst"]) if off else "", f"{record['train_seconds']:.0f}",
+        number(off["worst"]) if off else "",
     ]  # fmt: skip
 
 
@@ -142,9 +141,10 @@ def number(value: float | None) -> str:
 
 @contextmanager
 def watch() -> Iterator[tuple[Callable[[Fit], None], Callable[[str], None]]]:
-    """Progress with length, loss, accuracy and time left where a person looks on."""
+    """Progress with length, loss, accuracy and time left where a person looks on, else a line now and then."""
     if not sys.stderr.isatty():
-        yield (lambda run: None), (lambda word: None)
+        say = now_and_then("train")
+        yield (lambda run: say(f"{share(run):.0%}, {status(run)}")), (lambda word: say(f"testing: {word}"))
         return
     from rich.console import Console
     from rich.progress import (
@@ -163,12 +163,17 @@ def watch() -> Iterator[tuple[Callable[[Fit], None], Callable[[str], None]]]:
         line = bar.add_task("training", total=1.0)
 
         def report(run: Fit) -> None:
-            bar.update(line, completed=min(p.share for p in run.progress), description=status(run))
+            bar.update(line, completed=share(run), description=status(run))
 
         def tick(word: str) -> None:
             bar.update(line, completed=1.0, description=f"testing: {word}")
 
         yield report, tick
+
+
+def share(run: Fit) -> float:
+    """How far the replica is that is furthest behind."""
+    return min(progress.share for progress in run.progress)
 
 
 def status(run: Fit) -> str:

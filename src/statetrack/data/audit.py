@@ -27,6 +27,7 @@ from statetrack.data.tally import (
     shared_by_chance,
 )
 from statetrack.errors import BadInput
+from statetrack.plural import plural
 from statetrack.tasks.groups import family, group, usual_name
 
 RULES = {"mathematical": "p_n ∘ ... ∘ p_1", "published": "p_1 ∘ ... ∘ p_n"}
@@ -135,7 +136,7 @@ def _labels(data: DataSet, tallies: dict[str, Tally]) -> Section:
     followed = most if counts[most] else ("either" if counts["both"] else None)
     wrong = _reversed_labels(followed, declared, counts, _rows(tallies)) if followed in CONVENTIONS else []
     neither = {split: tally.neither for split, tally in tallies.items()}
-    wrong += _listed(neither, "have a label that is right in neither convention", "target")
+    wrong += _listed(neither, "a label that is right in neither convention", "target")
     return {"declared": said, "follows": followed, **counts}, wrong
 
 
@@ -144,12 +145,12 @@ def _reversed_labels(followed: str, declared: str, counts: dict[str, int], rows:
     if followed != declared:
         right, expected = counts[followed] + counts["both"], counts[declared] + counts["both"]
         wrong.append(
-            f"labels follow {RULES[followed]} ({followed}): {right} of {rows} rows match it, "
+            f"labels follow {RULES[followed]} ({followed}): {right} of {plural(rows, 'row')} match it, "
             f"{expected} match {RULES[declared]} ({declared})"
         )
     other = CONVENTIONS[1 - CONVENTIONS.index(followed)]
     if counts[other]:
-        wrong.append(f"labels of {counts[other]} rows follow the other convention, {RULES[other]}")
+        wrong.append(f"labels of {plural(counts[other], 'row')} follow the other convention, {RULES[other]}")
     return wrong
 
 
@@ -161,7 +162,7 @@ def _ids(known: PermutationMap, tallies: dict[str, Tally]) -> Section:
         "used": len(used),
         "rows_outside": {split: n.count for split, n in outside.items()},
     }
-    return facts, _listed(outside, "hold an ID outside the map", "ID")
+    return facts, _listed(outside, "an ID outside the map", "ID")
 
 
 def _columns(tallies: dict[str, Tally]) -> Section:
@@ -173,8 +174,8 @@ def _columns(tallies: dict[str, Tally]) -> Section:
         counts = {split: tally.declared.get(name, Mistakes()) for split, tally in tallies.items()}
         facts[name] = {"missing": missing, "wrong": {split: mistakes.count for split, mistakes in counts.items()}}
         if missing:
-            wrong.append(f"column {name} is missing in {missing} rows")
-        wrong += _listed(counts, f"have a {name} that does not fit", "it says")
+            wrong.append(f"column {name} is missing in {plural(missing, 'row')}")
+        wrong += _listed(counts, f"a {name} that does not fit", "it says")
     return facts, wrong
 
 
@@ -203,11 +204,16 @@ def _duplicates(tallies: dict[str, Tally]) -> Section:
         f"{a}/{b}": _measured(shared(tallies[a], tallies[b]), shared_by_chance(tallies[a], tallies[b], symbols))
         for a, b in combinations(tallies, 2)
     }
-    wrong = [f"{n['rows']} rows of {split} repeat an earlier one" for split, n in within.items() if n["beyond_chance"]]
+    wrong = [
+        plural(n["rows"], "row", f"of {split} repeats", f"of {split} repeat") + " an earlier one"
+        for split, n in within.items()
+        if n["beyond_chance"]
+    ]
     for pair, n in across.items():
         if n["beyond_chance"]:
             first, second = pair.split("/")
-            wrong.append(f"{n['rows']} of the {tallies[second].rows} rows of {second} are also in {first}")
+            rows = plural(tallies[second].rows, "row")
+            wrong.append(f"{n['rows']} of the {rows} of {second} {'is' if n['rows'] == 1 else 'are'} also in {first}")
     return {"within": within, "across": across}, wrong
 
 
@@ -231,7 +237,8 @@ def _files(data: DataSet) -> Section:
 
 def _listed(splits: dict[str, Mistakes], problem: str, what: str) -> list[str]:
     return [
-        f"{mistakes.count} rows of {split} {problem}; the first is row {mistakes.row} ({what} {mistakes.says})"
+        plural(mistakes.count, "row", f"of {split} has", f"of {split} have")
+        + f" {problem}; the first is row {mistakes.row} ({what} {mistakes.says})"
         for split, mistakes in splits.items()
         if mistakes.count
     ]

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.plural import plural
 from statetrack.sweep.cell import Cell
 from statetrack.sweep.store import SKIPPED, Store
 from statetrack.sweep.units import Unit
@@ -44,7 +45,7 @@ class Pruner:
             return None
         length = shorter[0].length
         if not any(above_floor(record) for record in held):
-            return f"at length {length} no seed was above the floor ({len(held)} of {len(held)} seeds)"
+            return f"at length {length} no seed was above the floor ({len(held)} of {plural(len(held), 'seed')})"
         why = impossible(unit.cells[0].subject, unit.cells[0].task)
         return f"at length {length} no seed solved it, and theory: {why}" if why else None
 

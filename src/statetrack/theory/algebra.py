@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from statetrack.plural import plural
 from statetrack.tasks.groups import Group
 from statetrack.tasks.groups.permutations import MAX_DEGREE
 from statetrack.theory import circuits, green
@@ -101,7 +102,7 @@ def _stopped(monoid: Monoid, steps: NDArray[Any]) -> MonoidFacts:
 
     no_group = {"aperiodic": True, "quasi_aperiodic": True, "solvable": True}
     if (delay := definite_after(steps)) is not None:
-        return facts(f"the state depends on the last {delay} inputs alone, so it is aperiodic", **no_group)
+        return facts(f"the state depends on the last {plural(delay, 'input')} alone, so it is aperiodic", **no_group)
     if keeps_an_order(steps):
         return facts(
             "every letter keeps the order of the states that it does not send to a trap: it is aperiodic", **no_group

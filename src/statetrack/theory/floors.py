@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from statetrack.errors import BadInput
+from statetrack.plural import plural
 from statetrack.tasks.base import Task, check_size
 from statetrack.tasks.finite import FiniteTask
 from statetrack.theory import balance, guessing, simulation
@@ -147,7 +148,7 @@ class FloorMaker:
         return Floor(name, says or SAYS[name], by_position, average)
 
     def window_floor(self, width: int, right: Floats, asked: Floats | float = 1.0) -> Floor:
-        return self.floor("window", right, asked, f"the best answer for each (last {width} inputs, t)")
+        return self.floor("window", right, asked, f"the best answer for each (last {plural(width, 'input')}, t)")
 
     def constant(self, by_class: Floats) -> Floats:
         """P(asked and right) of the best single answer, from P(y_t = c), for the positions that are asked."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from statetrack.plural import plural
 from statetrack.tasks.base import Task
 from statetrack.theory import circuits
 from statetrack.theory.algebra import MonoidFacts
@@ -76,8 +77,10 @@ def _last(k: int, what: str) -> Known:
     """
     bits = k * VALUE_BITS
     monoid = MonoidFacts(None, False, False, True, True, True, (), ("it forgets by itself, so it is aperiodic",))
-    text = f"100^{k}, the last {k} numbers: {bits:.2f} bits"
-    return Known(100**k, bits, text, circuits.definite(f"the last {k + (what == 'echo')} inputs"), monoid, (1,))
+    text = f"100^{k}, the last {plural(k, 'number')}: {bits:.2f} bits"
+    return Known(
+        100**k, bits, text, circuits.definite(f"the last {plural(k + (what == 'echo'), 'input')}"), monoid, (1,)
+    )
 
 
 def _distinct() -> Known:

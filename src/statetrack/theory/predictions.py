@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.plural import plural
 from statetrack.tasks.base import Task
 from statetrack.theory.families import UNKNOWN as NO_FAMILY
 from statetrack.theory.families import Model, find
@@ -123,7 +124,7 @@ def _squashed_diagonal(model: Model, task: Features) -> _Answer:
 
 def _contraction(task: Features, why: str) -> _Answer:
     if task.reach is not None:
-        return _open(f"only the last {task.reach} inputs matter, so that fading does no harm")
+        return _open(f"only the last {plural(task.reach, 'input', 'matters', 'matter')}, so that fading does no harm")
     if task.regular and task.aperiodic is None:
         return _open("whether old inputs matter is not known")
     return _Answer(FADES, f"{why}: two states come closer under every input", "here", "exact")

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.plural import plural
 from statetrack.theory import document_tests
 from statetrack.theory.documents import DocumentPrediction
 from statetrack.theory.families import find
@@ -41,7 +42,7 @@ class Verdict:
         return dataclasses.asdict(self)
 
     def text(self) -> str:
-        return f"{self.outcome}: {self.why} ({self.seeds} seeds)"
+        return f"{self.outcome}: {self.why} ({plural(self.seeds, 'seed')})"
 
 
 def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Measured | Mapping[str, Any]]) -> Verdict:

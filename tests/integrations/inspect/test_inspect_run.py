@@ -81,7 +81,7 @@ def test_statetrack_ask_says_what_failed_and_goes_on(tmp_path, key, capsys):
         command = ["ask", "track_the_stat.mode", "--model", model, "--samples", "3", "--length", "6", "--json"]
         assert main([*command, "--out", str(tmp_path)]) == 1
         first = capsys.readouterr()
-        assert "the server failed in 1 episodes" in first.err
+        assert "the server failed in 1 episode (" in first.err
         assert "Error code: 500" in first.err
         assert json.loads(first.out)["ended"] == {
             "done": 2, "wrong": 0, "format": 0, "refusal": 0, "context": 0, "limit": 0, "server": 1,

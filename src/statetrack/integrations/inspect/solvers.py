@@ -97,46 +97,55 @@ def _hide_keys(model: Model) -> None:
 @solver
 def implicit() -> Solver:
     """The model itself, which sees the dialogue and nothing else."""
-    return plays(ask.solver("implicit"))
+    return _named("implicit")
 
 
 @solver
 def explicit(inner: str = "implicit", role: str = "assistant") -> Solver:
     """Another solver that is also shown the state at every turn, in a message of this role that does not stay."""
-    with one_line():
-        return plays(ask.solver(f"explicit-{role}:{inner}"))
+    return _named(f"explicit-{role}:{inner}")
 
 
 @solver
 def random(seed: int = 0) -> Solver:
     """A guess among what was seen; `--model none` is enough."""
-    with one_line():
-        return plays(ask.solver(f"random-{spec.typed(seed, int, 'seed')}"))
+    return _numbered("random", "seed", seed)
 
 
 @solver
 def oracle() -> Solver:
     """The exact machine; `--model none` is enough."""
-    return plays(ask.solver("oracle"))
+    return _named("oracle")
 
 
 @solver
 def copy_last() -> Solver:
     """The last answer again; `--model none` is enough."""
-    return plays(ask.solver("copy-last"))
+    return _named("copy-last")
 
 
 @solver
 def window(width: int = 64) -> Solver:
     """The exact machine on the last inputs alone; `--model none` is enough."""
-    with one_line():
-        return plays(ask.solver(f"window-{spec.typed(width, int, 'width')}"))
+    return _numbered("window", "width", width)
 
 
 @solver
 def human() -> Solver:
     """A person at the terminal, who types bare answers; best with `--max-samples 1 --model none`."""
     return plays(Human(_typed))
+
+
+def _named(text: str) -> Solver:
+    """A solver by the text that `statetrack ask --solver` takes."""
+    with one_line():
+        return plays(ask.solver(text))
+
+
+def _numbered(name: str, what: str, number: int) -> Solver:
+    with one_line():
+        whole = spec.typed(number, int, what)
+    return _named(f"{name}-{whole}")
 
 
 def _typed(request: Request) -> str:

@@ -1,0 +1,188 @@
+"""What a person sees in a narrow terminal: nothing is cut off, and numbers stay whole."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statetrack.cli import VERBS, main, output, progress
+from statetrack.sweep import Cell, Store
+
+LONG = "e88-published-1l-small-notanh"
+OWN = "runs/own.py:Counter[width=8,sha256=4f46d472]"
+
+Terminal = Callable[[int], None]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """A terminal of a width."""
+
+    def open_(width: int) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "xterm")  # rich takes any other to have 80 columns
+
+    return open_
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What was printed, without colours and the spaces at the end."""
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def trained(folder: Path, *subjects: str) -> Store:
+    store = Store(folder)
+    for subject in subjects:
+        for length in (8, 16):
+            for name in ("curriculum", "design"):
+                cell = Cell("txc", subject, length, 0, {"name": name})
+                numbers = {"accuracy": 0.12345, "floor": 0.5, "tail_accuracy": 0.98765, "solved": False}
+                store.write(cell, {"cell": cell.to_dict(), "status": "diverged", **numbers})
+    return store
+
+
+def test_results_fit_80_columns(tmp_path: Path, terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(tmp_path / "out", LONG, OWN)
+    terminal(80)
+    assert main(["results", str(tmp_path / "out")]) == 0
+    shown = lines(capsys)
+    assert max(map(len, shown)) <= 80
+    assert not any("…" in line for line in shown)
+    headings = [f"txc, {name}, {protocol}" for name in (LONG, "own.py:Counter[width=8]")
+                for protocol in ("curriculum", "design")]  # fmt: skip
+    assert [line for line in shown if line.startswith("txc")] == headings
+    rows = [line.split() for line in shown if "diverged" in line]
+    assert rows == [[length, "0", "diverged", "0.1235", "0.5000", "0.9877", "no"] for length in ("8", "16")] * 4
+    terminal(200)
+    assert main(["results", str(tmp_path / "out")]) == 0
+    assert lines(capsys)[0].split() == ["task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor",
+                                        "tail_accuracy", "solved"]  # fmt: skip
+
+
+def test_names_are_short_for_people_and_whole_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(tmp_path / "out", OWN)
+    assert main(["results", str(tmp_path / "out")]) == 0
+    assert "sha256" not in capsys.readouterr().out
+    assert main(["results", str(tmp_path / "out"), "--csv", "-"]) == 0
+    assert OWN in capsys.readouterr().out
+    edited = OWN.replace("4f46", "0000")
+    assert output.short_names(["mlp", OWN, edited]) == {"mlp": "mlp", OWN: OWN, edited: edited}
+    lamp = "automaton[file=here/lamp.yaml,sha256=01234567]"
+    assert output.short_names([lamp, "own.py:A[sha256=01234567]"]) == {
+        lamp: "automaton[file=lamp.yaml]",
+        "own.py:A[sha256=01234567]": "own.py:A",
+    }
+
+
+def test_long_cells_are_broken_and_a_table_that_fits_nowhere_is_a_list(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal(44)
+    output.print_table(["model", "accuracy", "why"], [["x" * 20, "0.1234", "word " * 9], ["mlp", "0.5000", ""]])
+    shown = lines(capsys)
+    assert max(map(len, shown)) <= 44
+    assert sum(line.count("word") for line in shown) == 9
+    assert sum(line.count("x") for line in shown) == 20
+    assert sum(line.count("0.1234") for line in shown) == 1
+    output.print_table(list("abcdefgh"), [["0.1234"] * 8])
+    assert lines(capsys) == [f"{name}  0.1234" for name in "abcdefgh"]
+
+
+SHORT = ["--set", "check_every=2", "--set", "most_checks=1", "--set", "polish=2", "--set", "batch=4"]
+BARE = """
+import torch
+
+class Bare(torch.nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.table = torch.nn.Embedding(inputs, outputs)
+
+    def forward(self, ids):
+        return self.table(ids)
+"""
+
+
+def test_training_fits_80_columns_and_says_why_there_is_no_stream(
+    tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    monkeypatch.chdir(tmp_path)
+    terminal(80)
+    train = ["train", "txc", "bare.py:Bare", "--length", "8", "--out", "out", *SHORT]
+    assert main([*train, "--seeds", "2", "--stream", "64"]) == 0
+    shown = lines(capsys)
+    assert shown[0] == "txc, bare.py:Bare: 4 parameters, state of 0 numbers"
+    head = next(place for place, line in enumerate(shown) if line.startswith("seed  accuracy  95 %"))
+    for row in shown[head + 1 : head + 3]:
+        assert len(row.split()) == 10  # the interval is three words, and on the line of its accuracy
+    (reason,) = [line for line in shown if line.startswith("no stream: ")]
+    assert "a class of your own does by initial_state" in reason
+    assert max(len(line) for line in shown if line != reason) <= 80
+    assert shown[-1] == "2 results in out"
+    assert main([*train, "--seed", "5"]) == 0
+    assert lines(capsys)[-1] == "1 result in out"
+
+
+def diagnosed(model: str, sentence: str) -> dict[str, Any]:
+    return {
+        "key": "0" * 20, "task": "txc", "model": model, "trained": 64, "seed": 0, "conclusion": "never represented",
+        "sentence": sentence, "sentences": [sentence], "at_90": None, "streamed": 16384, "predicted_at_90": 12345.0,
+        "machine_equal": True,
+    }  # fmt: skip
+
+
+def test_a_diagnosis_keeps_its_columns_in_80(
+    tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import statetrack.diagnose.folder as folder
+
+    sentence = "It fades: right up to about 278 steps, " + "and so on, " * 9
+    pattern = {"section": "6.1, accuracy by position", "says": "E88: flat over positions", "task": "txc",
+               "subject": LONG, "outcome": "confirmed", "why": "first quarter 1, last quarter 1"}  # fmt: skip
+    found = {"cells": [diagnosed(LONG, sentence), diagnosed(OWN, sentence)], "left_out": [], "ablations": [],
+             "patterns": [pattern]}  # fmt: skip
+    monkeypatch.setattr(folder, "diagnose_folder", lambda *_: found)
+    monkeypatch.chdir(tmp_path)
+    terminal(80)
+    assert main(["diagnose", "."]) == 0
+    shown = lines(capsys)
+    own = "own.py:Counter[width=8]"
+    told = [f"txc, {name}, 64, seed 0: {sentence}".rstrip() for name in (LONG, own)]
+    assert [line for line in shown if "It fades" in line] == told  # a sentence is no column
+    assert max(len(line) for line in shown if line not in told) <= 80
+    assert f"txc, {LONG}" in shown
+    row = "64       0     never represented  beyond 16,384  12,345     the task's"
+    assert shown.count(row) == 2
+    assert f"txc   {LONG}  confirmed  first quarter 1, last quarter 1" in shown
+
+
+def test_outside_a_terminal_progress_is_a_line_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = "gru[dim=4,hidden=8]"
+    arguments = ["train", "txc", model, "--length", "8", "--out", str(tmp_path), *SHORT]
+    assert main(arguments) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    assert main(["diagnose", str(tmp_path), "--stream", "64"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert f"diagnose: 0 of 1, txc, {model}, length 8, seed 0: positions" in said
+    assert said[-1].startswith("diagnose: 1 of 1")
+    assert main([*arguments, "--seed", "1"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("train: 0%, length ")
+    assert any(line.startswith("train: testing: ") for line in said)
+
+
+def test_the_first_page_of_help_is_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert not [line for line in shown.splitlines() if line.endswith("...") and "[ARGS]" not in line]
+    assert all(f"  {verb} " in shown for verb in VERBS)
