@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import made_records
 import pytest
 
 from statetrack.report import Written, report
 from statetrack.report.vega import bundle
+from statetrack.sweep import Cell
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -174,6 +176,89 @@ def test_a_phone_needs_no_sideways_scrolling(browser, written):
             charts = "[...document.querySelectorAll('section[data-open] .chart svg')]"
             widths = opened.page.evaluate(f"{charts}.map(svg => svg.getBoundingClientRect().right)")
             assert all(right <= 390 for right in widths), section.title
+
+
+def below_the_bar(page: Any, key: str) -> bool:
+    """Whether the top of an element stands just below the bar of tabs, which stays on top."""
+    top, bar = page.evaluate(
+        """key => [document.getElementById(key).getBoundingClientRect().top,
+                   document.querySelector("nav").getBoundingClientRect().bottom]""",
+        key,
+    )
+    return bar <= top < bar + 100
+
+
+def test_an_address_may_end_in_a_figure_and_its_heading_is_not_hidden(browser, written):
+    with Opened(browser, written.html) as opened:
+        page = opened.page
+        page.emulate_media(reduced_motion="reduce")  # at once, without a ride
+        page.goto(f"{written.html.as_uri()}#figure-txc-generalisation")
+        assert page.locator("#task-txc").is_visible()
+        page.wait_for_function("'complete' in document.documentElement.dataset")
+        assert below_the_bar(page, "figure-txc-generalisation")
+        for key in ("figure-txc-heat", "figure-fsm-generalisation", "task-fsm", "figure-fsm-heat"):
+            page.evaluate("key => { location.hash = key; }", key)
+            page.wait_for_timeout(100)
+            assert below_the_bar(page, key), key
+
+
+def test_a_tab_begins_at_its_beginning(browser, written):
+    with Opened(browser, written.html) as opened:
+        page = opened.page
+        open_tab(page, "txc")
+        page.evaluate("window.scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+        open_tab(page, "fsm")
+        assert below_the_bar(page, "task-fsm")
+
+
+def seeds_of_one_model(folder: Path) -> Path:
+    """Three diagnosed seeds of one model."""
+    cells = [Cell("txc", "e88-published-1l-small", 64, seed, made_records.DESIGN) for seed in range(3)]
+    made_records.fill(folder, cells)
+    made_records.diagnose(folder, cells)
+    return folder
+
+
+def test_seeds_are_told_apart_and_a_prediction_has_the_mark_of_its_curve(browser, tmp_path):
+    done = report(seeds_of_one_model(tmp_path / "cells"))
+    failure = next(figure for figure in done.page.figures if figure.key == "txc-failure")
+    shape = "path => path.getAttribute('d').replace(/[-\\d.,\\s]+/g, '#')"
+    with Opened(browser, done.html) as opened:
+        page = opened.page
+        open_tab(page, "Diagnostics")
+        for key in ("txc-failure", "txc-separation", "txc-gradient", "txc-diagnosed-positions"):
+            chart = page.locator(f'[data-figure="{key}"]')
+            words = chart.locator("g.role-legend text").all_text_contents()
+            assert {"seed", "0", "1", "2"} <= set(words), key
+        marks = page.evaluate(
+            f"""[...document.querySelectorAll('[data-figure="txc-failure"] g.mark-symbol.role-mark')].map(
+                group => [...group.querySelectorAll("path")].map({shape}))"""
+        )
+        curves, predicted = marks[0], marks[-1]
+        assert len(set(curves)) == 3
+        assert len(curves) == len(failure.rows)
+        assert sorted(predicted) == sorted(set(curves))  # one for each seed, each with the mark of its curve
+
+
+def test_the_gradient_has_an_axis_to_be_read(browser, tmp_path):
+    done = report(seeds_of_one_model(tmp_path / "cells"))
+    with Opened(browser, done.html) as opened:
+        open_tab(opened.page, "Diagnostics")
+        axis = opened.page.locator('[data-figure="txc-gradient"] g.role-axis').filter(has_text="norm of the gradient")
+        assert axis.locator("g.role-axis-label text").count() >= 3
+
+
+def test_what_is_hovered_over_is_not_rounded_up_to_one(browser, tmp_path):
+    from test_report_page import fill
+
+    cell = Cell("txc", "gru", 16, 0, made_records.DESIGN)
+    fill(tmp_path / "cells", []).write(cell, made_records.trained(cell, lambda t: 0.99999))
+    done = report(tmp_path / "cells")
+    with Opened(browser, done.html) as opened:
+        open_tab(opened.page, "txc")
+        opened.page.locator('[data-figure="txc-accuracy"] g.mark-symbol.role-mark path').first.hover(force=True)
+        opened.page.wait_for_selector("#vg-tooltip-element.visible")
+        assert "0.99999" in opened.page.locator("#vg-tooltip-element").text_content()
 
 
 def test_print_shows_every_tab_drawn_and_every_table_open(browser, written):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -14,9 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statetrack.report import diagnosed, judged, measured, page_of, words
+from statetrack import writing
+from statetrack.report import diagnosed, judged, measured, page_of, parts, report, words
 from statetrack.report import folder as folders
 from statetrack.report.figure import Figure
+from statetrack.report.table import text_of
 from statetrack.sweep import Cell
 from statetrack.tasks import task
 from statetrack.theory import floors
@@ -64,7 +67,8 @@ def test_a_heat_map_shows_the_median_and_the_way_from_floor_to_one(page, raw):
         floor = floors(task("fsm"), row["length"], window=1)["position"].average
         assert row["accuracy"] == middle
         assert row["seeds"] == 3
-        assert row["shown"] == ("1" if middle == 1 else f"{math.floor(middle * 1000) / 1000:.3f}"[1:])
+        rounded = Decimal(middle).quantize(Decimal("0.001"))
+        assert row["shown"] == ("1" if middle == 1 else str(min(rounded, Decimal("0.999")))[1:])
         assert row["skill"] == pytest.approx(min(1, max(0, (middle - floor) / (1 - floor))))
 
 
@@ -108,11 +112,46 @@ def test_bins_cover_every_position_once(length, most):
     assert len(edges) - 1 <= max(most, 1)
 
 
-@given(st.floats(0, 1))
-def test_a_share_that_reads_as_one_is_one(share):
-    text = measured.shown(share)
-    assert (text == "1") == (share == 1)
-    assert text == "1" or 0 <= share - float(text) < 0.001 + 1e-9
+@given(st.floats(0, 1) | st.floats(0.99, 1))
+def test_a_share_is_rounded_and_reads_as_one_only_if_it_is_one(share):
+    for text in (writing.shown(share), writing.number(share)):
+        assert (float(text) == 1) == (share == 1)
+        assert abs(share - float(text)) <= 0.0005 + 1e-9 or (share > 0.999 and float(text) == 0.999)
+    assert (writing.short(share) == 1) == (share == 1)
+    assert writing.short(share) == pytest.approx(share, rel=1e-5)
+
+
+def test_one_rule_of_rounding_in_page_tables_markdown_latex_and_data(tmp_path):
+    folder = tmp_path / "cells"
+    store = made_records.fill(folder, [])
+    for seed in range(3):
+        cell = Cell("txc", "gru", 16, seed, made_records.DESIGN)
+        store.write(cell, made_records.trained(cell, lambda t: 0.99999999))
+    done = report(folder, tmp_path / "page.html", latex=tmp_path / "tex")
+    table = next(each for each in done.page.tables if each.key == "txc-accuracy")
+    assert table.rows[0] == ["gru", ".999 (3/3)"]
+    assert writing.RULE in table.caption
+    assert r"gru & .999 (3/3) \\" in (tmp_path / "tex" / "txc-accuracy.tex").read_text()
+    assert "| gru | .999 (3/3) |" in done.markdown.read_text()
+    cells = next(each for each in done.page.tables if each.key == "cells")
+    at = list(cells.headers).index("accuracy")
+    assert {text_of(row[at]) for row in cells.rows} == {"0.999"}
+    heat = figure(done.page, "txc-heat")
+    assert {row["shown"] for row in heat.rows} == {".999"}
+    assert writing.RULE in heat.caption
+    assert {row["accuracy"] for row in heat.to_dicts()} == {0.999999}
+    assert "0.999999" in heat.csv()
+
+
+@given(st.floats(1e-12, 1e6), st.floats(1, 1e9))
+def test_a_logarithmic_axis_has_marks_enough_to_be_read(low, times):
+    axis = parts.log_axis([low, low * times], "norm", "norm")
+    (begin, end), marks = axis["scale"]["domain"], axis["axis"]["values"]
+    assert end / begin >= 10 - 1e-6
+    assert begin <= low * (1 + 1e-9)
+    assert end >= low * times * (1 - 1e-9)
+    assert 3 <= len(marks) <= 8
+    assert all(begin * (1 - 1e-6) <= mark <= end * (1 + 1e-6) for mark in marks)
 
 
 def test_reach_is_the_longest_length_that_most_seeds_end_rightly(held, raw):

@@ -53,6 +53,11 @@ def read(path: Path) -> Reader:
     return Reader(path.read_text())
 
 
+def embedded(page: Reader) -> dict:
+    """What the script draws from."""
+    return json.loads(page.scripts[1])
+
+
 def one(folder: Path, subject: str = "gru", task: str = "txc", length: int = 16, seed: int = 0, **changes) -> Cell:
     cell = Cell(task, subject, length, seed, DESIGN)
     Store(folder).write(cell, trained(cell, lambda t: 0.9, **changes))
@@ -63,7 +68,7 @@ def test_the_page_holds_all_it_needs_in_the_order_that_was_asked_for(small, tmp_
     done = report(small, tmp_path / "page.html")
     page = read(done.html)
     assert not re.findall(r'(?:src|href)\s*=\s*["\'](?!#)', done.html.read_text().split("<script>")[0])
-    data = json.loads(page.scripts[0])
+    data = embedded(page)
     assert [figure["key"] for figure in data["figures"]] == [figure.key for figure in done.page.figures]
     assert [s.title for s in done.page.sections] == [
         "Verdicts", "txc", "fsm", "track_the_stat.median", "Diagnostics", "Cost", "About this run",
@@ -94,6 +99,47 @@ def test_the_design_sweep_stays_small(design, tmp_path):
     assert {row["shown"].endswith("*") for row in heat.rows if row["length"] < 512} == {False}
 
 
+def test_figures_travel_as_vega_draws_them_with_their_look_apart(small, tmp_path):
+    """Nothing is left to compile in the browser, and what all figures share is there once."""
+    done = report(small, tmp_path / "page.html")
+    data = embedded(read(done.html))
+    assert set(data["themes"]) == {"light", "dark"}
+    assert data["themes"]["light"]["axis"]["labelColor"] != data["themes"]["dark"]["axis"]["labelColor"]
+    for figure, sent in zip(done.page.figures, data["figures"]):
+        assert len(sent["drawings"]) == (figure.spec["columns"] if figure.panel else 1), figure.key
+        for number, drawing in enumerate(sent["drawings"], 1):
+            assert {"data", "marks", "scales"} <= set(drawing) - {"config", "$schema", "encoding", "layer"}, figure.key
+            assert "config" not in drawing
+            assert "rows" in [each["name"] for each in drawing["data"]]
+            assert drawing.get("layout", {}).get("columns", 1) == number
+
+
+def test_the_summary_is_a_line_for_each_task(small, tmp_path):
+    done = report(small, tmp_path / "page.html")
+    inside = done.html.read_text().partition('<ul class="summary">')[2].partition("</ul>")[0]
+    lines = [Reader(line).text for line in inside.split("<li>")[1:]]
+    assert lines == done.page.summary
+    for task in ("txc", "fsm", "track_the_stat.median"):
+        assert len([line for line in lines if line.startswith(f"On {task}, ")]) == 1
+    assert "\n- On fsm, " in done.markdown.read_text()
+
+
+def test_what_an_argument_refutes_is_shown_where_it_concerns_the_folder(small, tmp_path):
+    """A model that the documents do not name: nothing of them. Mamba-2 on FSM: what they say, and what they are."""
+    folder = tmp_path / "cells"
+    fill(folder, [Cell("txc", "gru", 16, seed, DESIGN) for seed in range(3)])
+    assert not {table.key for table in page_of(folder).tables} & {"documents", "arguments"}
+    found = {table.key: table for table in page_of(small).tables}
+    told = [row[1] for row in found["arguments"].rows]
+    assert "mamba2-4l 90 % on fsm at 64" in [row[1] for row in found["documents"].rows]
+    assert "mamba2-4l 70 % on fsm at 1024" in told  # trained at 64 and tested there is not what it speaks of
+    assert "a linear state decays, so it cannot remember a crossing" in told
+    assert not [line for line in told if "linear baseline" in line or "mamba2-32l" in line]
+    assert found["arguments"].title.startswith(f"{len(told)} predictions")
+    for key in ("documents", "arguments"):
+        assert "proposed the tasks RTC, TXC and FSM" in found[key].caption
+
+
 def test_no_name_breaks_out_of_the_page(tmp_path):
     folder = tmp_path / "cells"
     fill(folder, [])
@@ -104,12 +150,12 @@ def test_no_name_breaks_out_of_the_page(tmp_path):
     )
     done = report(folder, tmp_path / "page.html", title="<title> & {{script}}", latex=tmp_path / "tex")
     page = read(done.html)
-    assert page.tags.count("script") == 3
+    assert page.tags.count("script") == 4
     assert "img" not in page.tags
     assert page.tags.count("b") == len(done.page.facts)
     assert NASTY in page.text
     assert "<title> & {{script}}" in page.text
-    rows = json.loads(page.scripts[0])["figures"][0]
+    rows = embedded(page)["figures"][0]
     assert rows["rows"][0][rows["columns"].index("model")] == NASTY
     markdown = done.markdown.read_text().partition("## How to make it again")[0]  # what follows is code
     assert not re.search(r"<(img|script|/script|b)", markdown)
@@ -183,7 +229,7 @@ def test_results_of_another_version_are_named(tmp_path):
     one(folder, version="0.0.1")
     one(folder, seed=1)
     notices = " ".join(page_of(folder).notices)
-    assert "1 of 2 cells were made by another version (1 by version 0.0.1)" in notices
+    assert "1 of 2 cells was made by another version (1 by version 0.0.1)" in notices
     assert statetrack.__version__ in notices
 
 
@@ -196,7 +242,7 @@ def test_a_record_that_this_version_cannot_read_is_left_out_and_counted(tmp_path
     other = Cell("txc", "lstm", 16, 0, DESIGN)
     Store(folder).write(other, record | {"cell": other.to_dict()})
     made = page_of(folder)
-    assert any("1 finished cells hold no accuracy" in notice for notice in made.notices)
+    assert any("1 finished cell holds no accuracy" in notice for notice in made.notices)
     assert "1 model trained on 1 task at length 16, 1 cell in all." in made.summary[0]
 
 
@@ -256,6 +302,15 @@ def test_two_protocols_of_a_task_are_told_apart(tmp_path):
     keys = [figure.key for figure in page_of(folder).figures]
     assert {"txc-design-batch-64-accuracy", "txc-design-batch-256-accuracy"} <= set(keys)
     assert len(keys) == len(set(keys))
+
+
+def test_a_length_is_chosen_only_where_a_figure_has_several(small, tmp_path):
+    folder = tmp_path / "cells"
+    fill(
+        folder, [Cell("txc", "gru", 16 * batch, seed, DESIGN | {"batch": batch}) for seed in (0, 1) for batch in (1, 2)]
+    )
+    assert 'class="chooser"' not in html_.write(page_of(folder), "")
+    assert html_.write(page_of(small), "").count('class="chooser"') == 2
 
 
 def test_the_report_needs_no_torch(small, tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.plural import plural
+from statetrack.writing import fixed, plural
 
 if TYPE_CHECKING:
     from statetrack.ask import Rules
@@ -167,17 +167,17 @@ def print_summary(summary: dict[str, Any]) -> None:
 def _violations(summary: dict[str, Any]) -> list[list[str]]:
     if summary["violation_rate"] is None:
         return []
-    return [["violation_rate", f"{summary['violation_rate']:.3f}", _between(summary["violation_interval"])]]
+    return [["violation_rate", fixed(summary["violation_rate"]), _between(summary["violation_interval"])]]
 
 
 def _share(counted: dict[str, Any]) -> list[str]:
     if counted["accuracy"] is None:
         return ["-", ""]
-    return [f"{counted['accuracy']:.3f} (n = {counted['n']:,})", _between(counted["interval"])]
+    return [f"{fixed(counted['accuracy'])} (n = {counted['n']:,})", _between(counted["interval"])]
 
 
 def _between(interval: list[float]) -> str:
-    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+    return f"{fixed(interval[0])} to {fixed(interval[1])}"
 
 
 @contextmanager

@@ -126,7 +126,9 @@ def ends(records: Sequence[Record], length: int) -> float:
 
 
 def _share(value: float) -> str:
-    return f"{value:.3f}"
+    from statetrack.writing import fixed
+
+    return fixed(value)
 
 
 def said(last: dict[str, float], floor: float, length: int) -> str:
@@ -135,8 +137,8 @@ def said(last: dict[str, float], floor: float, length: int) -> str:
     with_state = [accuracy for model, accuracy in last.items() if model != "mlp"]
     spread = max(with_state) - min(with_state)
     if spread >= APART:
-        return f"It tells them apart. Right to {length}: {', '.join(kept) or 'none'}. A guess scores {floor:.3f}."
-    why = f"within {spread:.3f} of each other at {length}, where a guess scores {floor:.3f}"
+        return f"It tells them apart. Right to {length}: {', '.join(kept) or 'none'}. A guess scores {_share(floor)}."
+    why = f"within {spread:.3f} of each other at {length}, where a guess scores {_share(floor)}"
     return f"It does not tell the models with a state apart: they are {why}."
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from statetrack.plural import plural
+from statetrack.writing import plural
 
 if TYPE_CHECKING:
     from statetrack.sweep.archive import Joined

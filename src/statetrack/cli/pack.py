@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.merge import report
-from statetrack.plural import plural
+from statetrack.writing import plural
 
 
 def command(

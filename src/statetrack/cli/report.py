@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from statetrack.plural import plural
+from statetrack.writing import plural
 
 
 def command(

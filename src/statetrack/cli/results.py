@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.output import print_table, short_names
-from statetrack.plural import plural
+from statetrack.writing import fixed, plural
 
 if TYPE_CHECKING:
     from statetrack.sweep import Store
@@ -71,5 +71,5 @@ def _short(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4f}"
+        return fixed(value, 4)
     return f"{value:,}" if isinstance(value, int) and value > 9999 else "" if value is None else str(value)

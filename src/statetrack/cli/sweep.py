@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack.cli.progress import now_and_then
-from statetrack.plural import plural
+from statetrack.writing import plural
 
 if TYPE_CHECKING:
     from statetrack.sweep.schedule import Schedule, Tally

@@ -43,7 +43,7 @@ def command(
     """
     from statetrack.cli.output import print_json
     from statetrack.errors import BadInput, need
-    from statetrack.plural import plural
+    from statetrack.writing import plural
 
     need("torch", "train", "training")
     from statetrack.training import train_many
@@ -93,8 +93,8 @@ def read_rates(text: str) -> tuple[float, ...]:
 def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
     from statetrack.cli.output import print_table, short_names
-    from statetrack.plural import plural
     from statetrack.sweep.pace import duration
+    from statetrack.writing import plural
 
     first = results[0]
     cell, record = first.cell, first.record
@@ -129,14 +129,16 @@ def table_row(result: Result) -> list[str]:
         f"diverged at step {record['diverged_at']}" if record["diverged_at"] else "yes" if record["solved"] else "no"
     )
     return [
-        str(result.cell.seed), number(record["accuracy"]), f"{low:.4f} to {high:.4f}", number(record["floor"]),
+        str(result.cell.seed), number(record["accuracy"]), f"{number(low)} to {number(high)}", number(record["floor"]),
         number(record["full_sequence_accuracy"]), number(record["tail_accuracy"]), verdict,
         number(off["worst"]) if off else "",
     ]  # fmt: skip
 
 
 def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    from statetrack.writing import fixed
+
+    return "-" if value is None else fixed(value, 4)
 
 
 @contextmanager

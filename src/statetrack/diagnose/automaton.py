@@ -23,10 +23,10 @@ from torch import Tensor
 from statetrack.diagnose.truth import minimal_machine
 from statetrack.diagnose.walk import device_of
 from statetrack.models import SequenceModel, State
-from statetrack.plural import plural
 from statetrack.tasks.base import Ints, Task
 from statetrack.tasks.finite import NOTHING, Automaton
 from statetrack.tasks.scan import scan
+from statetrack.writing import plural
 
 LENGTH = 128  # positions of a row at most
 MOST_STATES = 4096  # states of the network that are looked at

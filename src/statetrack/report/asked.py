@@ -13,6 +13,7 @@ from statetrack.report.figure import Figure
 from statetrack.report.folder import Episode, Folder
 from statetrack.report.trained import DATA, slug
 from statetrack.tasks import task as make_task
+from statetrack.writing import plural
 
 Row = dict[str, Any]
 
@@ -57,12 +58,7 @@ def survival(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figure |
     if not rows:
         return None
     series = folder.drawn(row["model"] for row in rows)
-    x = {
-        "field": "time",
-        "type": "quantitative",
-        "axis": {"title": "turn", "tickMinStep": 1, "tickCount": 8},
-        "scale": {"nice": False},
-    }
+    x = parts.count_axis("time", "turn")
     y = {
         "field": "share", "type": "quantitative", "scale": {"domain": [0, 1]},
         "axis": {"title": "episodes without an error", "format": ".0%"},
@@ -82,7 +78,7 @@ def survival(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figure |
         "The share of episodes without an error after each turn (Kaplan-Meier; an episode that was cut off counts "
         "as long as it was seen), with its 95 % interval. A curve that stays high keeps track; the turn at which it "
         "passes 50 % is when half have failed.",
-        f"Survival curves of {len(series)} subjects on {task}.",
+        f"Survival curves of {plural(len(series), 'subject')} on {task}.",
         rows, spec,
     )  # fmt: skip
 
@@ -109,11 +105,7 @@ def by_position(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figur
     if not rows:
         return None
     series = folder.drawn(row["model"] for row in rows)
-    x = {
-        "field": "position",
-        "type": "quantitative",
-        "axis": {"title": "inputs so far", "tickMinStep": 1, "tickCount": 8},
-    }
+    x = parts.count_axis("position", "inputs so far")
     y = parts.share_axis([0.0])
     tooltip = parts.tips("model", "position", "accuracy", "low", "high", "n")
     spec = {"data": DATA, "height": parts.height(series), "layer": parts.lines(series, x, y, tooltip, _apart(rows))}
@@ -121,7 +113,7 @@ def by_position(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figur
         f"{slug(task)}-asked-positions", f"{task}: answers by position",
         "The share of right answers after so many inputs, in dialogues that go on after an error or are read in one "
         "pass.",
-        f"Accuracy by position of {len(series)} subjects on {task}.",
+        f"Accuracy by position of {plural(len(series), 'subject')} on {task}.",
         rows, spec,
     )  # fmt: skip
 
@@ -168,7 +160,8 @@ def by_length(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figure 
         f"{slug(task)}-asked", f"{task}: one answer a prompt",
         "The share of right final answers against the length of the sequence, with its 95 % interval (Wilson) and, "
         "dashed, what a blind guess scores.",
-        f"Accuracy of {len(series)} subjects on {task} at {len({row['length'] for row in rows})} lengths.",
+        f"Accuracy of {plural(len(series), 'subject')} on {task} at "
+        f"{plural(len({row['length'] for row in rows}), 'length')}.",
         rows, spec,
     )  # fmt: skip
 

@@ -10,11 +10,13 @@ from statetrack.report.figure import Figure
 from statetrack.report.folder import Folder
 from statetrack.report.series import Series, series_of
 from statetrack.report.trained import DATA, slug
+from statetrack.writing import plural
 
 Row = dict[str, Any]
 STATES = ("#2f6fd0", "#e79a17", "#b8301f", "#3fb08c", "#c98bc4", "#6d7080", "#35c0f2", "#6a3fb5")
 MOST_PANELS = 12
 MANY_MODELS = 8  # beyond which one seed of each is drawn
+PASSED = 0.9  # the accuracy below which a model has failed
 SMALLEST = 1e-15  # of the largest norm: what is below says no more than that it is nothing
 
 
@@ -70,8 +72,18 @@ def _x(rows: Sequence[Row], title: str = "position") -> Row:
     return parts.length_axis([2**power for power in range(int(longest).bit_length())], "position", title)
 
 
-def _lines(series: Sequence[Series], x: Row, y: Row, tip: Sequence[Row]) -> list[Row]:
-    return parts.lines(series, x, y, tip, ("seed", "trained"))
+def _seeds(rows: Sequence[Row]) -> list[int]:
+    return sorted({row["seed"] for row in rows})
+
+
+def _lines(rows: Sequence[Row], series: Sequence[Series], x: Row, y: Row, tip: Sequence[Row]) -> list[Row]:
+    return parts.lines(series, x, y, tip, ("seed", "trained"), seeds=_seeds(rows))
+
+
+def _panels(field: str, order: Sequence[str], columns: int, height: int, layers: Sequence[Row]) -> Row:
+    """A panel for each value of a field."""
+    facet = {"field": field, "type": "nominal", "title": None, "sort": list(order)}
+    return {"data": DATA, "facet": facet, "columns": columns, "spec": {"height": height, "layer": list(layers)}}
 
 
 def _bounds(rows: Sequence[Row], name: str, least: float, most: float) -> list[float]:
@@ -80,27 +92,29 @@ def _bounds(rows: Sequence[Row], name: str, least: float, most: float) -> list[f
     return [max(least, 0.8 * min(values)), min(most, 1.25 * max(max(values), 1.0))]
 
 
+def _level(y: Row, value: float) -> Row:
+    """A dashed line at a value that counts."""
+    return {
+        "data": {"values": [{"level": value}]}, "mark": {"type": "rule", "strokeDash": [3, 3], "color": parts.SOFT},
+        "encoding": {"y": {**y, "field": "level"}},
+    }  # fmt: skip
+
+
 def separation(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
     rows = [row for row in curves(found, "separation", "separation", "distance", "spread") if row["separation"]]
     if not rows:
         return None
     x = _x(rows)
-    bounds = _bounds(rows, "separation", 0.05, 1000)
-    scale = {"type": "log", "nice": False, "domain": bounds, "clamp": True}
-    axis = {"title": "distance over spread", "format": "~g", "values": parts.decades(bounds[0], bounds[1])}
-    y = {"field": "separation", "type": "quantitative", "scale": scale, "axis": axis}
-    line = {
-        "data": {"values": [{"level": 1}]}, "mark": {"type": "rule", "strokeDash": [3, 3], "color": parts.SOFT},
-        "encoding": {"y": {"field": "level", "type": "quantitative", "scale": scale}},
-    }  # fmt: skip
+    y = parts.log_axis(_bounds(rows, "separation", 0.05, 1000), "separation", "distance over spread")
+    line = _level(y, 1)
     tip = parts.tips("model", "trained", "seed", "position", "separation", "distance", "spread")
-    spec = {"data": DATA, "height": parts.height(series), "layer": [line, *_lines(series, x, y, tip)]}
+    spec = {"data": DATA, "height": parts.height(series), "layer": [line, *_lines(rows, series, x, y, tip)]}
     return Figure(
         f"{slug(task)}-separation", f"{task}: how far apart true states stay",
         "The distance between the network's states for different true states over the spread inside one (both axes "
         "logarithmic). A flat line keeps its states apart at any length; a falling one fades, and is lost where it "
         "nears the dashed 1; one that starts near 1 never represented the state. Above 1,000 it is cut.",
-        f"Separation of true states by position on {task}, {len(series)} models.",
+        f"Separation of true states by position on {task}, {plural(len(series), 'model')}.",
         rows, spec,
     )  # fmt: skip
 
@@ -121,12 +135,12 @@ def positions(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
         },
     }  # fmt: skip
     tip = parts.tips("model", "trained", "seed", "position", "accuracy", "low", "high", "floor")
-    layers = [*parts.floor_layers(x, y), band, *_lines(series, x, y, tip)]
+    layers = [*parts.floor_layers(x, y), band, *_lines(rows, series, x, y, tip)]
     return Figure(
         f"{slug(task)}-diagnosed-positions", f"{task}: accuracy by position, far beyond the length trained on",
         "The accuracy at each position of rows much longer than those trained on, with its 95 % interval over rows, "
         "above the dashed floor of that position.",
-        f"Accuracy by position on {task} with intervals, {len(series)} models.",
+        f"Accuracy by position on {task} with intervals, {plural(len(series), 'model')}.",
         rows, {"data": DATA, "height": parts.height(series), "layer": layers},
     )  # fmt: skip
 
@@ -142,21 +156,38 @@ def errors(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure 
     x = _x(rows, "steps of a stream")
     y = parts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")], title="accuracy")
     tip = parts.tips("model", "trained", "seed", "position", "accuracy", "low_curve", "high_curve")
-    marks = [dict(row) for row in reach_rows(found) if row["predicted"] is not None]
-    rule = {
-        "data": {"values": [{"model": row["model"], "position": row["predicted"]} for row in marks]},
-        "mark": {"type": "rule", "strokeDash": [2, 4], "strokeWidth": 1.5},
-        "encoding": parts.picked({"x": x, **parts.by_model(series)}),
-    }
-    layers = [*parts.floor_layers(x, y), *([rule] if marks else []), *_lines(series, x, y, tip)]
+    layers = [*parts.floor_layers(x, y), *_lines(rows, series, x, y, tip), *_predicted(found, series, x, y)]
     return Figure(
         f"{slug(task)}-failure", f"{task}: the length at which it fails, seen and predicted",
-        "The accuracy along a stream. A dotted vertical line is the length at which a model was predicted to pass "
-        "below 90 %, from the separation of its states before any failure; it should stand where the curve of its "
-        "colour passes 0.9.",
+        "The accuracy along a stream. An open mark on the dashed line of 90 % is the length at which a model was "
+        "predicted to pass below it, from the separation of its states before any failure: the curve of that colour "
+        "and mark (of that seed, where there are several) should pass through it.",
         f"Accuracy along a stream on {task} with the predicted lengths of failure.",
         rows, {"data": DATA, "height": parts.height(series), "layer": layers},
     )  # fmt: skip
+
+
+def _predicted(found: Sequence[Row], series: Sequence[Series], x: Row, y: Row) -> list[Row]:
+    """Where each cell was predicted to pass below 90 %: an open mark, as those of its curve, with a line down to it."""
+    said = [
+        {"model": row["model"], "trained": row["trained"], "seed": row["seed"], "position": row["predicted"],
+         "accuracy": PASSED, "measured": row["measured"]}
+        for row in reach_rows(found) if row["predicted"] is not None
+    ]  # fmt: skip
+    if not said:
+        return []
+    tip = [*parts.tips("model", "trained", "seed", "measured"), {**parts.tips("position")[0], "title": "predicted"}]
+    rule: Row = {
+        "data": {"values": said}, "mark": {"type": "rule", "strokeDash": [2, 4], "strokeWidth": 1},
+        "encoding": parts.picked({"x": x, **parts.by_model(series), "full": 0.6}),
+    }  # fmt: skip
+    marks: Row = {
+        "data": {"values": said}, "mark": {"type": "point", "filled": False, "size": 160, "strokeWidth": 2},
+        "encoding": parts.picked(
+            {"x": x, "y": y, **parts.by_seed(series, _seeds(found), legend=False), "tooltip": tip}
+        ),
+    }  # fmt: skip
+    return [_level(y, PASSED), rule, marks]
 
 
 def reach_rows(found: Sequence[Row]) -> list[Row]:
@@ -185,19 +216,17 @@ def gradients(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
     longest = max(row["position"] for row in rows)
     axis = {"title": "position of the state", "tickCount": 8}
     x = {"field": "position", "type": "quantitative", "axis": axis, "scale": {"domain": [0, longest]}}
-    marks = parts.decades(max(least, min(row["norm"] for row in rows)), max(row["norm"] for row in rows))
-    axis = {"title": "norm of the gradient", "format": ".0e", "values": marks}
-    y = {"field": "norm", "type": "quantitative", "axis": axis, "scale": {"type": "log", "nice": False, "padding": 10}}
+    y = parts.log_axis([row["norm"] for row in rows if row["norm"] >= least], "norm", "norm of the gradient")
     tip = parts.tips("model", "trained", "seed", "position", "norm", "low", "high")
     return Figure(
         f"{slug(task)}-gradient", f"{task}: gradient of the loss in the state",
         "How strongly the loss at the last position depends on the state at each earlier one (median over rows, "
         "logarithmic). A straight line down to the left is a gradient that vanishes by a constant factor a step; a "
         "flat one reaches all the way back. What is smaller than 1e-15 of the largest is left out.",
-        f"Gradient norm by position on {task}, {len(series)} models.",
+        f"Gradient norm by position on {task}, {plural(len(series), 'model')}.",
         rows, {
             "data": DATA, "height": parts.height(series), "transform": [{"filter": f"datum.norm >= {least!r}"}],
-            "layer": _lines(series, x, y, tip),
+            "layer": _lines(rows, series, x, y, tip),
         },
     )  # fmt: skip
 
@@ -236,10 +265,8 @@ def probes(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure 
         "mark": {"type": "line", "strokeDash": [3, 3], "color": parts.SOFT},
         "encoding": {"x": x, "y": {**y, "field": "chance", "aggregate": "median"}},
     }
-    spec = {
-        "data": DATA, "facet": {"field": "probe", "type": "nominal", "title": None},
-        "columns": 2, "spec": {"height": 240, "layer": [chance, *_lines(series, x, y, tip)]},
-    }  # fmt: skip
+    names = sorted({row["probe"] for row in rows})
+    spec = _panels("probe", names, 2, 240, [chance, *_lines(rows, series, x, y, tip)])
     return Figure(
         f"{slug(task)}-probes", f"{task}: what a linear probe reads from the state",
         "A linear map of the state was fitted to the true state and to the running count, and tested on other rows. "
@@ -286,17 +313,14 @@ def portraits(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
         "encoding": {"x": x, "y": y, "detail": {"field": "path"}, "order": {"field": "position"}},
     }
     names = list(dict.fromkeys(row["model"] for row in rows))
-    spec = {
-        "data": DATA, "facet": {"field": "model", "type": "nominal", "title": None, "sort": names}, "columns": 3,
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
-        "spec": {"height": 190, "layer": [lines, dots]},
-    }  # fmt: skip
+    apart = {"resolve": {"scale": {"x": "independent", "y": "independent"}}}
+    spec = _panels("model", names, 3, 190, [lines, dots]) | apart
     return Figure(
         f"{slug(task)}-portrait", f"{task}: portrait of the state",
         "A few rows followed over time, in the two directions in which the state varies most, coloured by the true "
         "state; later positions are stronger. Separate clouds of one colour are states that the network keeps "
         "apart; clouds that run into each other are states that it confuses.",
-        f"State trajectories of {len(names)} trained models on {task}, coloured by true state.",
+        f"State trajectories of {plural(len(names), 'trained model')} on {task}, coloured by true state.",
         rows, spec, panel=200, square=True,
     )  # fmt: skip
 
@@ -334,10 +358,7 @@ def eigenvalues(task: str, found: Sequence[Row], series: Sequence[Series]) -> Fi
             "tooltip": [*parts.tips("model", "seed", "re", "im", "size"), {"field": "input"}],
         }),
     }  # fmt: skip
-    spec = {
-        "data": DATA, "facet": {"field": "input", "type": "nominal", "title": None, "sort": inputs}, "columns": 3,
-        "spec": {"height": 220, "layer": [ring, dots]},
-    }  # fmt: skip
+    spec = _panels("input", inputs, 3, 220, [ring, dots])
     return Figure(
         f"{slug(task)}-eigenvalues", f"{task}: eigenvalues of a step",
         "The leading eigenvalues of the state's one-step map at real inputs, in the complex plane, a panel for each "

@@ -16,6 +16,7 @@ from statetrack.report.series import HOW, Series, label_of, series_of
 from statetrack.sweep import Status, Store, status
 from statetrack.sweep.overview import ORDER
 from statetrack.sweep.store import DIVERGED, DONE, FINISHED
+from statetrack.writing import plural, verb
 
 Record = dict[str, Any]
 FORCED = "teacher_forced"
@@ -118,17 +119,17 @@ def read(path: Path) -> Folder:
     asked = [record for record in folder.cells if is_asked(record) and "outcomes" in record]
     trained = [record for record in finished if not is_asked(record)]
     whole = [record for record in trained if _is_whole(record)]
-    if len(whole) < len(trained):
+    left = len(trained) - len(whole)
+    if left:
         folder.notices.append(
-            f"{len(trained) - len(whole)} finished cells hold no accuracy that this version can read; left out."
+            f"{plural(left, 'finished cell')} {verb(left, 'holds', 'hold')} no accuracy that this version can read; "
+            "left out."
         )
     _name(folder, whole, asked)
     _say_versions(folder)
     diverged = sum(record.get("status") == DIVERGED for record in finished)
     if diverged:
-        folder.notices.append(
-            f"{diverged} {'cell' if diverged == 1 else 'cells'} diverged in training; the weights before it count."
-        )
+        folder.notices.append(f"{plural(diverged, 'cell')} diverged in training; the weights before it count.")
     _read_diagnoses(folder)
     return folder
 
@@ -232,10 +233,12 @@ def _short(value: Any) -> str:
 def _say_versions(folder: Folder) -> None:
     other = {version: count for version, count in folder.versions.items() if version != statetrack.__version__}
     if other:
-        told = ", ".join(f"{count} by version {version}" for version, count in sorted(other.items()))
+        count = sum(other.values())
+        told = ", ".join(f"{cells} by version {version}" for version, cells in sorted(other.items()))
         folder.notices.append(
-            f"{sum(other.values())} of {len(folder.cells)} cells were made by another version ({told}); this page was "
-            f"made by version {statetrack.__version__}. Numbers of different versions may not be alike."
+            f"{count} of {plural(len(folder.cells), 'cell')} {verb(count, 'was', 'were')} made by another version "
+            f"({told}); this page was made by version {statetrack.__version__}. Numbers of different versions may not "
+            "be alike."
         )
 
 
@@ -261,7 +264,8 @@ def _read_diagnoses(folder: Folder) -> None:
     stale = sum(record["stale"] for record in folder.diagnoses)
     if stale:
         folder.notices.append(
-            f"Of {len(folder.diagnoses)} diagnoses {stale} speak of cells that this folder does not hold."
+            f"{stale} of {len(folder.diagnoses)} {verb(len(folder.diagnoses), 'diagnosis', 'diagnoses')} "
+            f"{verb(stale, 'speaks', 'speak')} of a cell that this folder does not hold."
         )
 
 

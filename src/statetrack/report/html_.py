@@ -9,7 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 import statetrack
-from statetrack.report.figure import Figure, config
+from statetrack.report import vega
+from statetrack.report.figure import Figure
 from statetrack.report.page import Page, Section
 from statetrack.report.table import Table
 
@@ -23,15 +24,15 @@ POLICY = (
 def write(page: Page, bundle: str) -> str:
     """The text of the file. `bundle` is the JavaScript of Vega, Vega-Lite and vega-embed."""
     data = {
-        "figures": [figure.to_page() for figure in page.figures],
-        "themes": {theme: config(theme) for theme in ("light", "dark")},
+        "figures": [figure.to_page(vega.drawings(figure)) for figure in page.figures],
+        "themes": vega.themes(),
     }
     parts = {
         "policy": POLICY,
         "title": html.escape(page.title),
         "version": html.escape(statetrack.__version__),
         "style": _asset("page.css"),
-        "summary": " ".join(map(_sentence, page.summary)),
+        "summary": "".join(f"<li>{_sentence(sentence)}</li>" for sentence in page.summary),
         "facts": "".join(
             f'<div class="{html.escape(name)}"><b>{html.escape(number)}</b><span>{html.escape(name)}</span></div>'
             for number, name in page.facts
@@ -76,18 +77,18 @@ def _tab(section: Section, first: bool) -> str:
 
 def _section(section: Section, number: int, page: Page) -> str:
     lead = "".join(f'<p class="lead">{_sentence(sentence)}</p>' for sentence in section.lead)
-    lengths = sorted({length for block in section.blocks if isinstance(block, Figure) for length in block.lengths})
-    chooser = _chooser(section, lengths) if len(lengths) > 1 else ""
+    choices = [block.lengths for block in section.blocks if isinstance(block, Figure) and len(block.lengths) > 1]
+    chooser = _chooser(sorted(set().union(*choices))) if choices else ""
     blocks = "".join(_block(block) for block in section.blocks)
     end = _provenance(page) if section.key == "about" else ""
-    hidden = "" if number == 0 else ' data-later=""'
+    opened = ' data-open=""' if number == 0 else ""
     return (
-        f'<section role="tabpanel" id="{section.key}" aria-labelledby="tab-{section.key}"{hidden}>'
+        f'<section role="tabpanel" id="{section.key}" aria-labelledby="tab-{section.key}"{opened}>'
         f"<h2>{html.escape(section.title)}</h2>{lead}{chooser}{blocks}{end}</section>"
     )
 
 
-def _chooser(section: Section, lengths: list[int]) -> str:
+def _chooser(lengths: list[int]) -> str:
     """Which of the lengths trained on the figures of this tab show."""
     buttons = "".join(f'<button type="button" data-length="{length}">{length:,}</button>' for length in lengths)
     name = "<span>trained on length</span>"
@@ -100,9 +101,10 @@ def _block(block: Figure | Table) -> str:
 
 def _figure(figure: Figure) -> str:
     key = html.escape(figure.key)
+    least = f' style="min-height: {figure.spec["height"] + 40}px"' if "height" in figure.spec else ""
     return (
         f'<figure id="figure-{key}"><h3>{html.escape(figure.title)}</h3>'
-        f'<div class="chart" data-figure="{key}" role="img" aria-label="{html.escape(figure.alt)}"></div>'
+        f'<div class="chart" data-figure="{key}" role="img" aria-label="{html.escape(figure.alt)}"{least}></div>'
         f"<figcaption>{html.escape(figure.caption)}"
         f'<span class="save" data-figure="{key}"><button type="button" data-save="csv">data (CSV)</button>'
         '<button type="button" data-save="svg">SVG</button><button type="button" data-save="png">PNG</button></span>'

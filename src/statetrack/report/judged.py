@@ -10,13 +10,14 @@ from typing import Any
 from statetrack.errors import BadInput
 from statetrack.report import measured
 from statetrack.report.folder import Folder, Run
-from statetrack.report.measured import shown
 from statetrack.tasks import task
 from statetrack.theory import DocumentPrediction, Measured, Prediction, Verdict, predict, verdict
-from statetrack.theory.documents import predictions
+from statetrack.theory.document_tests import as_designed
+from statetrack.theory.documents import DESIGN, Measure, predictions
 from statetrack.theory.families import has_family
 from statetrack.theory.results import from_record
 from statetrack.theory.sources import SOURCES
+from statetrack.writing import plural, shown
 
 OUTCOMES = ("confirmed", "refuted", "undecided")
 ABOUT = ("weights", "training")
@@ -90,7 +91,7 @@ def _predict(subject: str, name: str, about: str) -> Prediction | None:
 def seen(runs: list[Run]) -> tuple[str, str]:
     """What was seen: how far it was right, or where it stands at the length trained on; and what that rests on."""
     row = measured.reach(runs)
-    seeds = f"{row['seeds']} {'seed' if row['seeds'] == 1 else 'seeds'}, trained at {row['trained']:,}"
+    seeds = f"{plural(row['seeds'], 'seed')}, trained at {row['trained']:,}"
     if row["reach"]:
         guess = "; a guess scores as much there" if row["easy"] else ""
         if row["lost_at"] is None:
@@ -114,17 +115,34 @@ def counts(rows: Iterable[Judged]) -> Counter[str]:
 
 
 def claims(folder: Folder) -> list[Claim]:
-    """The documents' sentences. Those that nothing in the folder concerns and no argument decides are left out."""
+    """The documents' sentences that concern the folder and that results or an argument decide."""
     results = _results(folder, folder.runs)
-    here = {(each.model.lower(), each.task, each.length) for each in results}
+    designed = as_designed(results)
     made = []
     for prediction in predictions():
-        test = prediction.test
-        concerned = test is not None and any((test.model, test.task, length) in here for length in test.lengths)
-        if concerned or prediction.false:
+        if _concerns(prediction, designed if prediction.document == DESIGN else results):
             found = verdict(prediction, results)
             made.append(Claim(prediction, found, not found.why.startswith("by argument")))
     return made
+
+
+def _concerns(prediction: DocumentPrediction, results: list[Measured]) -> bool:
+    """Whether the folder holds what a sentence speaks of.
+
+    That is its model on its task, at one of its lengths; at any length if an argument refutes it. A sentence that names
+    no model speaks of all that its document names.
+    """
+    tests = [prediction.test] if prediction.test else _named(prediction.document) if prediction.false else []
+    here = {(each.model.lower(), each.task, each.length) for each in results}
+    return any(
+        (model, task) == (test.model, test.task) and (prediction.false or length in test.lengths)
+        for test in tests
+        for model, task, length in here
+    )
+
+
+def _named(document: str) -> list[Measure]:
+    return [each.test for each in predictions() if each.document == document and each.test is not None]
 
 
 def source(prediction: Prediction) -> str:

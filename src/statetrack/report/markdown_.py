@@ -12,7 +12,7 @@ MOST_ROWS = 200  # of a table; the whole of it is in the page
 
 def write(page: Page) -> str:
     """Title, summary, notices, the tables that are shown open, and how to make it again."""
-    lines = [f"# {markdown(page.title)}", "", " ".join(map(markdown, page.summary)), ""]
+    lines = [f"# {markdown(page.title)}", "", *(f"- {markdown(sentence)}" for sentence in page.summary), ""]
     lines += [f"> {markdown(notice)}" for notice in page.notices] + [""]
     lines += [f"- {markdown(number)} {markdown(name)}" for number, name in page.facts] + [""]
     for section in page.sections:

@@ -17,6 +17,7 @@ from statetrack.intervals import wilson
 from statetrack.report.folder import Run
 from statetrack.theory.results import CHEAP, END, SOLVED, most
 from statetrack.theory.results import end_floor as floor_of_the_end
+from statetrack.writing import shown
 
 Row = dict[str, Any]
 BINS = 48  # points of a position curve
@@ -166,15 +167,6 @@ def skill(accuracy: float, floor: float | None) -> float | None:
     if floor is None or floor > 0.9999:
         return None
     return min(1.0, max(0.0, (accuracy - floor) / (1 - floor)))
-
-
-def shown(share: float) -> str:
-    """A share as a cell of a table writes it, cut and not rounded, so that only a 1 reads as 1.
-
-    >>> shown(1.0), shown(0.99996), shown(0.5)
-    ('1', '.999', '.500')
-    """
-    return "1" if share >= 1 else f".{min(999, math.floor(share * 1000 + 1e-9)):03d}"
 
 
 def reach(runs: Sequence[Run]) -> Row:

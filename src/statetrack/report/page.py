@@ -13,8 +13,14 @@ from statetrack.report.folder import Folder
 from statetrack.report.judged import Judged
 from statetrack.report.table import Table
 from statetrack.tasks import task as make_task
+from statetrack.theory.documents import DESIGN, PERMUTATIONS
+from statetrack.writing import plural, verb
 
 Block = Figure | Table
+DOCUMENTS = (
+    f"The design documents are the two texts that statetrack grew from: “{DESIGN}” proposed the tasks RTC, TXC and "
+    f"FSM, “{PERMUTATIONS}” the composition of permutations, each with predictions of who solves them."
+)
 NOT_DONE = {
     "failed": "each with its reason under “About this run”",
     "missing": "they are planned and not run yet",
@@ -71,7 +77,8 @@ def page(folder: Folder, title: str, command: str) -> Page:
 
 def _facts(folder: Folder, rows: Sequence[Judged]) -> list[tuple[str, str]]:
     counts, found = judged.counts(rows), folder.status.counts
-    facts = [(f"{found['done'] + found['diverged']:,}", "cells done")]
+    done = found["done"] + found["diverged"]
+    facts = [(f"{done:,}", "cell done" if done == 1 else "cells done")]
     facts += [(f"{found[name]:,}", name) for name in ("failed", "missing", "skipped", "running") if found[name]]
     if folder.status.damaged:
         facts.append((f"{len(folder.status.damaged):,}", "damaged"))
@@ -92,12 +99,11 @@ def _notices(folder: Folder) -> list[str]:
         )
     for name, why in NOT_DONE.items():
         if counts[name]:
-            made.append(f"{words.plural(counts[name], 'cell')} {'is' if counts[name] == 1 else 'are'} {name}: {why}.")
+            made.append(f"{plural(counts[name], 'cell')} {verb(counts[name])} {name}: {why}.")
     if folder.status.damaged:
         count = len(folder.status.damaged)
         made.append(
-            f"{words.plural(count, 'file')} {'is' if count == 1 else 'are'} damaged and left out; running the sweep "
-            "again makes them anew."
+            f"{plural(count, 'file')} {verb(count)} damaged and left out; running the sweep again makes them anew."
         )
     return made
 
@@ -115,14 +121,15 @@ def _verdicts(folder: Folder, rows: Sequence[Judged]) -> Section:
     by_argument = [each for each in found if not each.measured]
     if by_results:
         blocks.append(tables.claims(
-            by_results, "documents", "The design documents' predictions",
-            "What the documents that statetrack grew from predict of these models, judged by stated rules.",
-            False,
+            by_results, "documents", "What the design documents predict",
+            f"{DOCUMENTS} What they predict of these models, judged by stated rules.", False,
         ))  # fmt: skip
     if by_argument:
         blocks.append(tables.claims(
-            by_argument, "arguments", f"{len(by_argument)} predictions that an argument refutes before anything runs",
-            "Sentences of the documents that cannot be true, with the argument; results have no say in them.", True,
+            by_argument, "arguments",
+            f"{plural(len(by_argument), 'prediction')} of theirs that an argument refutes before anything runs",
+            f"{DOCUMENTS} What they say here of these models and tasks cannot be true, for the reason beside it; "
+            "results have no say in it.", True,
         ))  # fmt: skip
     if not blocks:
         return Section("verdicts", "Verdicts", ["There is nothing to judge yet."], [])

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from statetrack.report.series import Series
+from statetrack.report.series import MARKS, Series
+from statetrack.writing import DIGITS
 
 Spec = dict[str, Any]
 SOFT = "#8b93a1"  # of floors and marks that are no model, on both themes
@@ -14,6 +15,7 @@ SKILL = ["#f4efe4", "#bcd7e6", "#5d9fcb", "#1d5fa0", "#0b3567"]  # light to dark
 WHITE_FROM = 0.55  # on that scale white writing is read better from here on
 FADED = 0.07
 STEP = 26  # height of a row of a heat map
+EXACT = f".{DIGITS}~f"  # of shares: all the digits that are kept, as fewer would round them up to 1
 
 
 def by_model(series: Sequence[Series], *channels: str, legend: bool = True) -> Spec:
@@ -62,22 +64,45 @@ def share_axis(values: Iterable[float | None], field: str = "accuracy", title: s
     }
 
 
+def log_axis(values: Iterable[float], field: str, title: str) -> Spec:
+    """A logarithmic axis that is no length, over a decade at least, so that what hardly changes looks flat."""
+    known = list(values)
+    low, high = min(known), max(known)
+    missing = max(0.0, 1 - math.log10(high / low)) / 2  # decades on either side
+    domain = [low * 10**-missing, high * 10**missing]
+    scale = {"type": "log", "nice": False, "domain": domain, "clamp": True, "padding": 10}
+    axis = {"title": title, "values": decades(domain[0], domain[1]), "format": "~g" if domain[0] >= 1e-3 else ".0e"}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+
 def decades(low: float, high: float, most_marks: int = 8) -> list[float]:
-    """Powers of ten from low to high, thinned to a few: the marks of a logarithmic axis that is no length.
+    """The marks of such an axis: powers of ten, thinned to a few; where they are not three, with their 2 and 5 times.
 
-    >>> decades(0.05, 1000)
-    [0.1, 1.0, 10.0, 100.0, 1000.0]
+    >>> decades(0.05, 1000), decades(0.3, 4)
+    ([0.1, 1.0, 10.0, 100.0, 1000.0], [0.5, 1.0, 2.0])
     """
-    powers = list(range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1))
-    every = max(1, math.ceil(len(powers) / most_marks))
-    return [float(f"1e{power}") for power in powers[::every]]
+    first, last = math.floor(math.log10(low)), math.floor(math.log10(high) + 1e-9)
+    powers = [float(f"1e{power}") for power in range(first, last + 1)]
+    inside = [mark for mark in powers if mark >= low * (1 - 1e-9)]
+    if len(inside) >= 3:
+        return inside[:: max(1, math.ceil(len(inside) / most_marks))]
+    finer = [float(f"{times * power:.0e}") for power in powers for times in (1, 2, 5)]
+    return [mark for mark in finer if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
 
 
-def chosen(lengths: Sequence[int]) -> tuple[list[Spec], list[Spec]]:
-    """The parameter "trained" and the filter that leaves its rows; nothing of both where one length was trained on."""
-    if len(set(lengths)) < 2:
-        return [], []
-    return [{"name": "trained", "value": default_length(lengths)}], [{"filter": "datum.trained == trained"}]
+def count_axis(field: str, title: str) -> Spec:
+    """Whole numbers from the first to the last."""
+    axis = {"title": title, "tickMinStep": 1, "tickCount": 8}
+    return {"field": field, "type": "quantitative", "axis": axis, "scale": {"nice": False}}
+
+
+def chosen(rows: Iterable[Spec]) -> tuple[list[int], list[Spec], list[Spec]]:
+    """The lengths trained on; of several, the parameter "trained" chooses one and the filter leaves its rows."""
+    every = [row["trained"] for row in rows]
+    lengths = sorted(set(every))
+    if len(lengths) < 2:
+        return lengths, [], []
+    return lengths, [{"name": "trained", "value": default_length(every)}], [{"filter": "datum.trained == trained"}]
 
 
 def default_length(lengths: Sequence[int]) -> int:
@@ -88,7 +113,7 @@ def default_length(lengths: Sequence[int]) -> int:
 def floor_layers(x: Spec, y: Spec, keep: Sequence[Spec] = ()) -> list[Spec]:
     """What a guess scores: dashed, grey, under everything else, with its name at the right end."""
     known = [*keep, {"filter": "isValid(datum.floor)"}]
-    tip = [{"field": x["field"], "type": "quantitative"}, {"field": "floor", "aggregate": "median", "format": ".4f"}]
+    tip = [{"field": x["field"], "type": "quantitative"}, {"field": "floor", "aggregate": "median", "format": EXACT}]
     line: Spec = {
         "transform": known, "mark": {"type": "line", "strokeDash": [3, 3], "strokeWidth": 1.5, "color": SOFT},
         "encoding": {"x": x, "y": {**y, "field": "floor", "aggregate": "median"}, "tooltip": tip},
@@ -133,27 +158,40 @@ def seed_lines(series: Sequence[Series], x: Spec, y: Spec, tip: Sequence[str], k
 
 def lines(
     series: Sequence[Series], x: Spec, y: Spec, tip: Sequence[Spec], detail: Sequence[str] = (),
-    keep: Sequence[Spec] = (), interpolate: str = "linear",
+    keep: Sequence[Spec] = (), interpolate: str = "linear", seeds: Sequence[int] = (),
 ) -> list[Spec]:  # fmt: skip
-    """A line with small marks for each model, or for each of its cells that `detail` tells apart."""
+    """A line with small marks for each model, or for each of its cells that `detail` tells apart.
+
+    The marks are the model's, or with several `seeds` the seed's, which then has a legend of its own.
+    """
     apart = {"detail": [{"field": name, "type": "nominal"} for name in detail]} if detail else {}
     line: Spec = {
         "params": [PICK], "transform": list(keep), "mark": {"type": "line", "interpolate": interpolate},
         "encoding": picked({"x": x, "y": y, **by_model(series, "strokeDash"), **apart}),
     }  # fmt: skip
     marks: Spec = {
-        "transform": list(keep), "mark": {"type": "point", "filled": True, "size": 20},
-        "encoding": picked({"x": x, "y": y, **by_model(series, "shape"), "tooltip": list(tip), "full": 0.8}),
+        "transform": list(keep), "mark": {"type": "point", "filled": True, "size": 36 if len(seeds) > 1 else 20},
+        "encoding": picked({"x": x, "y": y, **by_seed(series, seeds), "tooltip": list(tip), "full": 0.8}),
     }  # fmt: skip
     return [line, marks]
 
 
+def by_seed(series: Sequence[Series], seeds: Sequence[int], legend: bool = True) -> Spec:
+    """The colour of the model and, where there are several seeds, the mark of the seed; else the mark of the model."""
+    if len(seeds) < 2:
+        return by_model(series, "shape", legend=legend)
+    scale = {"domain": list(seeds), "range": [MARKS[place % len(MARKS)] for place in range(len(seeds))]}
+    named = {"title": "seed", "symbolFillColor": SOFT} if legend else None
+    mark = {"field": "seed", "type": "nominal", "scale": scale, "legend": named}
+    return by_model(series, legend=legend) | {"shape": mark}
+
+
 def _tip(name: str) -> Spec:
-    numbers = {"accuracy": ".4f", "low": ".4f", "high": ".4f", "floor": ".4f", "last_quarter": ".4f"}
+    shares = ("accuracy", "low", "high", "floor", "last_quarter", "share", "skill", "least", "most")
     kind = "nominal" if name in ("model", "status", "of", "solved", "case", "shown", "device") else "quantitative"
     tip: Spec = {"field": name, "type": kind}
-    if name in numbers:
-        tip["format"] = numbers[name]
+    if name in shares:
+        tip["format"] = EXACT
     return tip | {"title": name.replace("_", " ")}
 
 

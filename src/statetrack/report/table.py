@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from statetrack.writing import number
+
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -108,8 +110,8 @@ def _td(cell: Any, label: str = "") -> str:
 
 def text_of(cell: Any) -> str:
     """
-    >>> text_of(0.98764), text_of(12345), text_of(0.00000123), text_of(None)
-    ('0.988', '12,345', '1.23e-06', '')
+    >>> text_of(0.98764), text_of(12345), text_of(True), text_of(None)
+    ('0.988', '12,345', 'yes', '')
     """
     if cell is None:
         return ""
@@ -118,13 +120,7 @@ def text_of(cell: Any) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
     if isinstance(cell, float):
-        return (
-            f"{cell:.3f}"
-            if 0.001 <= abs(cell) < 100 or cell == 0
-            else f"{cell:,.0f}"
-            if abs(cell) >= 100
-            else f"{cell:.3g}"
-        )
+        return number(cell)
     return str(cell)
 
 

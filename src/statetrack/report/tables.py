@@ -9,11 +9,11 @@ from typing import Any
 from statetrack.report import asked, diagnosed, judged, measured
 from statetrack.report.folder import Folder, Run
 from statetrack.report.judged import Claim, Judged
-from statetrack.report.measured import shown
 from statetrack.report.table import Chip, Note, Table
 from statetrack.report.trained import slug
 from statetrack.sweep import Cell
 from statetrack.sweep.store import DONE
+from statetrack.writing import RULE, plural, shown
 
 MOST_SYMBOLS = 16  # of an input that is written out
 MOST_STATES = 12  # of a machine whose steps are listed
@@ -81,13 +81,15 @@ def reasons(rows: Sequence[Judged]) -> Table:
 
 
 def claims(found: Sequence[Claim], key: str, title: str, caption: str, folded: bool) -> Table:
+    several = len({each.prediction.document for each in found}) > 1
     lines = [
-        [f"{each.prediction.document}, {each.prediction.section}", each.prediction.says, Chip(each.verdict.outcome),
+        [Note(each.prediction.section, each.prediction.document if several else ""), each.prediction.says,
+         Chip(each.verdict.outcome),
          each.verdict.why.removeprefix("by argument: "), each.verdict.seeds]
         for each in found
     ]  # fmt: skip
     return Table(
-        key, title, caption, ["where", "what it says", "verdict", "because", "seeds"], lines, folded, True, True
+        key, title, caption, ["section", "what it says", "verdict", "because", "seeds"], lines, folded, True, True
     )
 
 
@@ -106,7 +108,7 @@ def accuracies(folder: Folder, task: str, protocol: str) -> Table:
     where = f"{task}, {protocol}" if several else task
     caption = (
         f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets how "
-        "many of them solved it (99 % over the last quarter)."
+        f"many of them solved it (99 % over the last quarter). Shares are {RULE}."
     )
     headers = ["model", *(f"{length:,}" for length in lengths)]
     return Table(f"{slug(where)}-accuracy", f"{where}: accuracy", caption, headers, lines, folded=True, download=True)
@@ -243,7 +245,10 @@ def patterns(folder: Folder) -> Table | None:
         for each in found
     ]  # fmt: skip
     headers = ["section", "what it expects", "task", "model", "length", "verdict", "because", "seeds"]
-    caption = "What section 6 of the design document expects to be seen inside the models, judged on these diagnoses."
+    caption = (
+        "What section 6 of the design document (the text that proposed RTC, TXC and FSM, and predicted who solves "
+        "them) expects to be seen inside the models, judged on these diagnoses."
+    )
     return Table("patterns", "Expected patterns", caption, headers, lines, download=True, sentences=True)
 
 
@@ -320,9 +325,7 @@ def standing(folder: Folder) -> Table:
 def troubles(folder: Folder) -> Table | None:
     """Each cell or file without a result, with the reason; reasons of skipped cells once, with their count."""
     lines: list[list[Any]] = [["failed", *_cut(line)] for line in folder.status.failures]
-    lines += [
-        ["skipped", f"{count} {'cell' if count == 1 else 'cells'}", why] for why, count in folder.status.skipped.items()
-    ]
+    lines += [["skipped", plural(count, "cell"), why] for why, count in folder.status.skipped.items()]
     lines += [["damaged", each.path.name, each.why] for each in folder.status.damaged]
     if not lines:
         return None

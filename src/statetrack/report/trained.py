@@ -8,14 +8,16 @@ from typing import Any
 from statetrack.report import measured, parts
 from statetrack.report.figure import Figure
 from statetrack.report.folder import Folder, Run
-from statetrack.report.measured import shown
 from statetrack.report.series import Series
+from statetrack.writing import RULE, plural, shown
 
 CASES = (
     "worst", "as trained", "p=0.02", "p=0.1", "p=0.9", "p=0.98", "all zeros", "all ones", "alternating",
     "one event, then silence",
 )  # fmt: skip
 DATA = {"name": "rows"}
+
+Row = dict[str, Any]
 
 
 def figures(folder: Folder, task: str, protocol: str) -> list[Figure]:
@@ -28,11 +30,13 @@ def figures(folder: Folder, task: str, protocol: str) -> list[Figure]:
     made = [
         accuracy(key, where, runs, series) if several else strip(key, where, runs, series),
         heat(key, where, runs, series),
-        generalisation(key, where, runs, series),
-        positions(key, where, runs, series),
-        off_distribution(key, where, runs, series),
     ]
-    return [figure for figure in made if figure is not None]
+    tested = measured.tested(runs)
+    beyond = tested if len({row["tested"] for row in tested}) > 1 else []
+    made += [generalisation(key, where, beyond, series)] if beyond else []
+    for rows, make in ((measured.positions(runs), positions), (measured.off_distribution(runs), off_distribution)):
+        made += [make(key, where, rows, series)] if rows else []
+    return made
 
 
 def slug(text: str) -> str:
@@ -61,8 +65,8 @@ def accuracy(key: str, where: str, runs: list[Run], series: Sequence[Series]) ->
         "the dashed grey line is the floor: the score of the best answer for each position without looking at the "
         "input. "
         "Only what lies above it is skill. " + one_seed(rows, "length"),
-        f"Accuracy of {len(series)} models on {where} at {len({row['length'] for row in rows})} lengths, with the "
-        "floor.",
+        f"Accuracy of {plural(len(series), 'model')} on {where} at "
+        f"{plural(len({row['length'] for row in rows}), 'length')}, with the floor.",
         rows, spec,
     )  # fmt: skip
 
@@ -107,7 +111,7 @@ def strip(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Fi
         f"Trained and tested at length {length:,}, over all positions. A point is a seed, the bar its 95 % interval, "
         "the dashed line the floor: the score of the best answer for each position without looking at the input. "
         + one_seed(rows, "length"),
-        f"Accuracy of {len(series)} models on {where} at length {length}, with the floor "
+        f"Accuracy of {plural(len(series), 'model')} on {where} at length {length}, with the floor "
         f"{shown(rows[0]['floor'] or 0)}.",
         rows, spec,
     )  # fmt: skip
@@ -131,20 +135,17 @@ def heat(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Fig
     spec = {"data": DATA, **parts.heat_map(x, order, parts.skill_colour(), parts.DARK, tooltip)}
     return Figure(
         f"{key}-heat", f"{where}: every model at every length",
-        f"The number is the accuracy {what}, {seeds}, cut after three digits. The colour is how much of the way from "
+        f"The number is the accuracy {what}, {seeds}, {RULE}. The colour is how much of the way from "
         "the floor to 1 is made: pale is no better than a guess, dark is right, grey means that a guess is right "
         "already.",
-        f"Heat map of {len(series)} models by {len({row['length'] for row in rows})} lengths on {where}.",
+        f"Heat map of {plural(len(series), 'model')} by {plural(len({row['length'] for row in rows}), 'length')} on "
+        f"{where}.",
         rows, spec,
     )  # fmt: skip
 
 
-def generalisation(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Figure | None:
-    rows = measured.tested(runs)
-    if len({row["tested"] for row in rows}) < 2:
-        return None
-    lengths = [row["trained"] for row in rows]
-    params, keep = parts.chosen(lengths)
+def generalisation(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
+    lengths, params, keep = parts.chosen(rows)
     x = parts.length_axis([row["tested"] for row in rows], "tested", "length tested")
     y = parts.share_axis(
         [row[name] for row in rows for name in ("accuracy", "floor")], title="accuracy at the end of a row"
@@ -158,10 +159,9 @@ def generalisation(key: str, where: str, runs: list[Run], series: Sequence[Serie
     spec = {
         "data": DATA,
         "height": parts.height(series),
+        "params": params,
         "layer": [mark, *parts.floor_layers(x, y, keep), *parts.seed_lines(series, x, y, tip, keep)],
     }
-    if params:
-        spec["params"] = params
     streamed = any(row["of"] == "stream" for row in rows)
     return Figure(
         f"{key}-generalisation", f"{where}: length generalisation",
@@ -171,44 +171,34 @@ def generalisation(key: str, where: str, runs: list[Run], series: Sequence[Serie
         "model that keeps its state is a flat line at 1; one that fades bends down to the dashed floor. Lines that "
         "lie on one another part when a name in the legend is clicked. "
         + one_seed(rows, "trained"),
-        f"Accuracy at the end of rows up to {max(row['tested'] for row in rows):,} steps on {where}, {len(series)} "
-        "models.",
-        rows, spec, lengths=sorted(set(lengths)),
+        f"Accuracy at the end of rows up to {max(row['tested'] for row in rows):,} steps on {where}, "
+        f"{plural(len(series), 'model')}.",
+        rows, spec, lengths=lengths,
     )  # fmt: skip
 
 
-def positions(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Figure | None:
-    rows = measured.positions(runs)
-    if not rows:
-        return None
-    lengths = [row["trained"] for row in rows]
-    params, keep = parts.chosen(lengths)
-    longest = max(lengths)
-    marks = [2**power for power in range(longest.bit_length())]
+def positions(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
+    lengths, params, keep = parts.chosen(rows)
+    marks = [2**power for power in range(lengths[-1].bit_length())]
     x = parts.length_axis(marks, "position", "position in the row")
     y = parts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")])
     tooltip = parts.tips("model", "position", "accuracy", "least", "most", "floor", "seeds")
     drawn = parts.lines(series, x, y, tooltip, keep=keep)
-    spec = {"data": DATA, "height": parts.height(series, 280), "layer": [*parts.floor_layers(x, y, keep), *drawn]}
-    if params:
-        spec["params"] = params
+    layers = [*parts.floor_layers(x, y, keep), *drawn]
+    spec = {"data": DATA, "height": parts.height(series, 280), "params": params, "layer": layers}
     return Figure(
         f"{key}-positions", f"{where}: accuracy by position",
         "Where in a row the errors are, at the length trained on: the median over seeds at each position (long rows "
         "in geometric bins), above the dashed floor of that position. A line that falls along the row loses its "
         "state; a line that is low from the start never had it.",
-        f"Accuracy by position on {where} for {len(series)} models, with the floor by position.",
-        rows, spec, lengths=sorted(set(lengths)),
+        f"Accuracy by position on {where} for {plural(len(series), 'model')}, with the floor by position.",
+        rows, spec, lengths=lengths,
     )  # fmt: skip
 
 
-def off_distribution(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Figure | None:
-    rows = measured.off_distribution(runs)
-    if not rows:
-        return None
+def off_distribution(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
     rows = [{**row, "skill": row["accuracy"], "shown": shown(row["accuracy"])} for row in rows]
-    lengths = [row["trained"] for row in rows]
-    params, keep = parts.chosen(lengths)
+    lengths, params, keep = parts.chosen(rows)
     known = [case for case in CASES if any(row["case"] == case for row in rows)]
     order = [*known, *sorted({row["case"] for row in rows} - set(known))]
     x = {
@@ -224,16 +214,14 @@ def off_distribution(key: str, where: str, runs: list[Run], series: Sequence[Ser
     tooltip = parts.tips("model", "trained", "case", "accuracy", "seeds")
     dark = "datum.skill > 0.73"
     names = [one.label for one in series if any(row["model"] == one.label for row in rows)]
-    spec: dict[str, Any] = {"data": DATA, **parts.heat_map(x, names, colour, dark, tooltip, keep)}
-    if params:
-        spec["params"] = params
+    spec = {"data": DATA, "params": params, **parts.heat_map(x, names, colour, dark, tooltip, keep)}
     return Figure(
         f"{key}-off", f"{where}: off the data trained on",
         "The accuracy at the length trained on, for other rates of ones (p) and for rows that random data never "
         "shows; medians over seeds. `worst` is the worst case of each seed: a model that has learned the task, and "
         "not the data, is dark everywhere.",
-        f"Heat map of {len(names)} models by {len(order)} kinds of input on {where}.",
-        rows, spec, lengths=sorted(set(lengths)),
+        f"Heat map of {plural(len(names), 'model')} by {len(order)} kinds of input on {where}.",
+        rows, spec, lengths=lengths,
     )  # fmt: skip
 
 
@@ -272,7 +260,7 @@ def reach(folder: Folder) -> Figure | None:
         "The longest rows at whose end most seeds are still right (99 % of the last 32 positions); ≥ where it is "
         "the longest tested, – where not even the length trained on is solved. The colour compares it with the "
         "length trained on. Grey: a guess scores 99 % there as well, so the number says nothing.",
-        f"Heat map of the longest length solved, {len(names)} models by {len(columns)} tasks.",
+        f"Heat map of the longest length solved, {plural(len(names), 'model')} by {plural(len(columns), 'task')}.",
         rows, spec,
     )  # fmt: skip
 
@@ -303,7 +291,7 @@ def cost(folder: Folder) -> list[Figure]:
         y = parts.share_axis([row["accuracy"] for row in rows], title="accuracy at the end of the longest rows")
         size = {
             "field": "parameters", "type": "quantitative", "scale": {"type": "log", "range": [50, 320]},
-            "legend": {"title": "parameters", "format": "~s", "tickCount": 3},
+            "legend": {"title": "parameters", "format": "~s", "tickCount": 3, "symbolFillColor": parts.SOFT},
         }  # fmt: skip
         tooltip = parts.tips(
             "model", "trained", "seed", "seconds", "tokens", "parameters", "state", "tested", "accuracy"
@@ -320,7 +308,7 @@ def cost(folder: Folder) -> list[Figure]:
             "One mark a cell: seconds of training (logarithmic, one seed's share where seeds were trained together) "
             "against the accuracy at the end of the longest rows tested. Larger marks have more parameters. Up and "
             "to the left is better. Seconds compare only where the device is the same.",
-            f"Training time against accuracy at the longest length for {len(series)} models on {task}.",
+            f"Training time against accuracy at the longest length for {plural(len(series), 'model')} on {task}.",
             rows, spec,
         ))  # fmt: skip
     return made

@@ -8,7 +8,7 @@ from typing import Any
 
 from statetrack.errors import need
 from statetrack.files import write_whole
-from statetrack.report.figure import Figure
+from statetrack.report.figure import SCHEMA, Figure, config
 
 SCALE = 2.0  # of PNG: 1,280 points for the width of a figure
 
@@ -30,6 +30,20 @@ def bundle() -> str:
     except (OSError, ValueError):  # a home that cannot be written to costs the seconds again, no more
         return text
     return text
+
+
+def drawings(figure: Figure) -> list[dict[str, Any]]:
+    """Each layout as Vega reads it: compiled here, so that no browser has to. What all share is left to `themes`."""
+    compile_ = converter("the report").vegalite_to_vega
+    made = [compile_(layout) for layout in figure.layouts()]
+    return [{key: value for key, value in each.items() if key not in ("$schema", "config")} for each in made]
+
+
+def themes() -> dict[str, dict[str, Any]]:
+    """The look of all figures in each theme, as Vega reads it."""
+    compile_ = converter("the report").vegalite_to_vega
+    point = {"$schema": SCHEMA, "data": {"values": []}, "mark": "point"}
+    return {theme: compile_(point | {"config": config(theme)})["config"] for theme in ("light", "dark")}
 
 
 def _cache() -> Path:

@@ -10,10 +10,10 @@ from typing import Any
 from statetrack.report import asked, diagnosed, judged, measured
 from statetrack.report.folder import Folder, Run
 from statetrack.report.judged import Judged
-from statetrack.report.measured import shown
 from statetrack.report.parts import default_length
 from statetrack.theory.families import find, has_family
 from statetrack.theory.results import SEEDS
+from statetrack.writing import plural, shown, verb
 
 APART = 0.1  # between the best and the worst median: below it a task does not tell the models apart
 MOST_NAMED = 4
@@ -82,7 +82,7 @@ def _memoryless(subject: str) -> bool:
 
 
 def summary(folder: Folder, rows: Sequence[Judged]) -> list[str]:
-    """The paragraph under the title."""
+    """The lines under the title: what was done, one for each task, what was looked into, what was predicted."""
     if not folder.cells:
         return ["This folder holds no results yet." + _planned(folder)]
     if not folder.runs and not folder.episodes:
@@ -94,7 +94,7 @@ def summary(folder: Folder, rows: Sequence[Judged]) -> list[str]:
 
 def _planned(folder: Folder) -> str:
     missing = folder.status.counts["missing"]
-    return f" {missing} cells are planned." if missing else ""
+    return f" {plural(missing, 'cell')} {verb(missing)} planned." if missing else ""
 
 
 def _standing(folder: Folder) -> str:
@@ -119,14 +119,6 @@ def _what(folder: Folder) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def plural(count: int, noun: str) -> str:
-    """
-    >>> plural(1, "seed"), plural(1200, "cell")
-    ('1 seed', '1,200 cells')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _task(folder: Folder, task: str) -> str:
     """Who keeps track of a task, and how far, under its first protocol."""
     protocols = folder.protocols(task)
@@ -140,13 +132,13 @@ def _task(folder: Folder, task: str) -> str:
     if all(row["easy"] for row in found if row["reach"]) and any(row["reach"] for row in found):
         solved = [row for row in found if row["reach"]]
         far = "right as far as tested, but a guess scores 99 % there as well"
-        return f"On {task}{under}, {_names(solved)} {_are(solved)} {far}."
+        return f"On {task}{under}, {_names(solved)} {verb(len(solved))} {far}."
     whole = [row for row in found if row["reach"] and row["reach"] == row["longest"]]
     some = sorted((row for row in found if 0 < row["reach"] < row["longest"]), key=lambda row: -row["reach"])
     none = [row for row in found if not row["reach"]]
     said = []
     if whole:
-        said.append(f"{_names(whole)} {_are(whole)} right {_as_far([row['reach'] for row in whole])}")
+        said.append(f"{_names(whole)} {verb(len(whole))} right {_as_far([row['reach'] for row in whole])}")
     if some:
         said.append(_lost(some))
     if none:
@@ -195,10 +187,6 @@ def _names(rows: Sequence[dict[str, Any]]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _are(rows: Sequence[dict[str, Any]]) -> str:
-    return "is" if len(rows) == 1 else "are"
-
-
 def _diagnosed(folder: Folder) -> list[str]:
     """What the diagnoses of each task conclude of each model, with the lengths at which those that fade do."""
     said = []
@@ -229,7 +217,7 @@ def _judged(rows: Sequence[Judged]) -> str:
         return ""
     return (
         f"Of {plural(sum(counts.values()), 'prediction')} of theory {counts['confirmed']} "
-        f"{'is' if counts['confirmed'] == 1 else 'are'} confirmed, {counts['refuted']} refuted and "
+        f"{verb(counts['confirmed'])} confirmed, {counts['refuted']} refuted and "
         f"{counts['undecided']} undecided."
     )
 

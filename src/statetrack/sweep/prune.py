@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from statetrack.errors import BadInput
-from statetrack.plural import plural
 from statetrack.sweep.cell import Cell
 from statetrack.sweep.store import SKIPPED, Store
 from statetrack.sweep.units import Unit
+from statetrack.writing import plural
 
 
 class Pruner:

@@ -6,6 +6,7 @@ import dataclasses
 
 from statetrack.theory.documents import DESIGN, DocumentPrediction, Measure
 from statetrack.theory.results import SEEDS, Measured, by_seed, most
+from statetrack.writing import fixed
 
 Judged = tuple[str, str, int]
 
@@ -48,7 +49,7 @@ def as_designed(records: list[Measured]) -> list[Measured]:
 def _too_few(mine: list[Measured], test: Measure) -> str:
     """What little was seen stands beside the reason why it does not decide."""
     few = f"fewer than {SEEDS} seeds of {test.model} on {test.task} at a length it speaks of"
-    seen = [f"{record.accuracy:.3f} at {record.length}" for record in sorted(mine, key=lambda record: record.length)]
+    seen = [f"{fixed(record.accuracy)} at {record.length}" for record in sorted(mine, key=lambda record: record.length)]
     return f"{few}; seen: {', '.join(seen)}" if seen else few
 
 
@@ -85,7 +86,7 @@ def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int
     if test.kind == "at least":
         below = [record.high < value for record in here]
         if not most(below) and all(record.floor >= value for record in here):
-            return "undecided", f"the floor {here[0].floor:.3f} gives it without any skill"
+            return "undecided", f"the floor {fixed(here[0].floor)} gives it without any skill"
         return _decided([record.low >= value for record in here], below, f"{shown}, predicted at least {value:.2f}")
     if test.kind == "at most":
         above = [record.low > value for record in here]
@@ -119,4 +120,4 @@ def _along(test: Measure, mine: list[Measured], lengths: list[int]) -> tuple[str
 
 def _spread(records: list[Measured]) -> str:
     accuracies = [record.accuracy for record in records]
-    return f"{min(accuracies):.3f} to {max(accuracies):.3f}"
+    return f"{fixed(min(accuracies))} to {fixed(max(accuracies))}"

@@ -24,41 +24,50 @@
 
   // ---- figures ----
   function rowsOf(figure) {
-    if (!figure.dicts) {
-      figure.dicts = figure.rows.map((row) => Object.fromEntries(row.map((value, at) => [figure.columns[at], value])));
-    }
+    figure.dicts ??= figure.rows.map((row) => {
+      const made = {};
+      figure.columns.forEach((name, at) => (made[name] = row[at]));
+      return made;
+    });
     return figure.dicts;
   }
 
-  function specOf(figure, width, shade) {
-    const spec = structuredClone(figure.spec);
+  // Whether a figure shows one of several lengths trained on; which one is a signal of its drawing.
+  const hasChoice = (figure) => figure.lengths.length > 1;
+  const rowsAt = (figure, length) => rowsOf(figure).filter((row) => row.trained === length);
+  const signalOf = (drawing, name) => drawing.signals.find((signal) => signal.name === name);
+
+  // The figure as Vega draws it: its layout for this width, its rows, and the look of the theme.
+  function drawingOf(figure, width, shade, length) {
     const config = structuredClone(data.themes[shade]);
     const narrow = width < 560;
+    const legend = narrow ? 0 : 190;
+    const fitting = figure.panel ? Math.floor((width - legend) / (figure.panel * 0.8 + 60)) : 1;
+    const columns = Math.max(1, Math.min(figure.drawings.length, fitting));
+    const drawing = structuredClone(figure.drawings[columns - 1]);
+    const rows = drawing.data.find((each) => each.name === "rows");
+    rows.values = rowsOf(figure);
+    if (hasChoice(figure)) {
+      const trained = signalOf(drawing, "trained");
+      trained.value = length || trained.value;
+      rows.values = rowsAt(figure, trained.value);
+    }
     if (narrow) {
-      config.legend = { ...config.legend, orient: "bottom", columns: width < 420 ? 1 : 2, labelLimit: width - 60, symbolSize: 60 };
-      config.axis.labelLimit = 92;
-      config.axis.labelFontSize = 10;
-      config.text = { ...config.text, fontSize: 9 };
-      shrinkText(spec);
+      Object.assign(config.legend, { orient: "bottom", columns: width < 420 ? 1 : 2, labelLimit: width - 60, symbolSize: 60 });
+      Object.assign(config.axis, { labelLimit: 92, labelFontSize: 10 });
+      for (const each of drawing.legends || []) each.direction ??= "horizontal";
+      for (const mark of drawing.marks) {
+        if (mark.type === "text" && mark.encode.update.fontSize) mark.encode.update.fontSize.value = 8.5;
+      }
     }
-    Object.assign(spec, { datasets: { rows: rowsOf(figure) }, config, description: figure.alt });
     if (figure.panel === null) {
-      spec.width = width;
-      spec.autosize = { type: "fit-x", contains: "padding" };
+      drawing.width = width;
     } else {
-      const legend = narrow ? 0 : 190;
-      const columns = Math.max(1, Math.min(spec.columns, Math.floor((width - legend) / (figure.panel * 0.8 + 60))));
-      spec.columns = columns;
-      spec.spec.width = Math.min(1.25 * figure.panel, Math.floor((width - legend) / columns) - 62);
-      if (figure.square) spec.spec.height = spec.spec.width;
+      const wide = Math.min(1.25 * figure.panel, Math.floor((width - legend) / columns) - 62);
+      signalOf(drawing, "child_width").value = wide;
+      if (figure.square) signalOf(drawing, "child_height").value = wide;
     }
-    return spec;
-  }
-
-  function shrinkText(spec) {
-    for (const layer of spec.layer || []) {
-      if (layer.mark && layer.mark.type === "text" && layer.mark.fontSize) layer.mark.fontSize = 8.5;
-    }
+    return { drawing, config };
   }
 
   function widthOf() {
@@ -76,12 +85,12 @@
     const before = drawn.get(key);
     if (before && before.theme === shade && before.width === width) return before.ready;
     if (before) before.ready.then((result) => result && result.finalize());
-    const ready = vegaEmbed(element, specOf(figure, width, shade), {
-      renderer: "svg", actions: false, tooltip: { theme: shade }, mode: "vega-lite", logLevel: 1,
+    const chosen = Number(element.closest("section").dataset.length);
+    const { drawing, config } = drawingOf(figure, width, shade, chosen);
+    const ready = vegaEmbed(element, drawing, {
+      renderer: "svg", actions: false, tooltip: { theme: shade }, mode: "vega", config, hover: false, logLevel: 1,
     }).then((result) => {
       element.dataset.drawn = shade;
-      const chosen = element.closest("section").dataset.length;
-      if (chosen) choose(result.view, Number(chosen));
       return result;
     });
     drawn.set(key, { theme: shade, width, ready });
@@ -100,16 +109,17 @@
   );
   charts.forEach((element) => near.observe(element));
 
-  // What is not looked at is drawn when there is nothing else to do, so that printing finds all of it.
-  const idle = window.requestIdleCallback || ((call) => setTimeout(call, 60));
+  // What is not looked at is drawn one by one, the open tab first, with a breath between for whoever clicks or scrolls;
+  // so printing finds all of it.
   async function drawRest() {
-    const next = charts.find((element) => !drawn.has(element.dataset.figure));
-    if (!next) {
+    const left = charts.filter((element) => !drawn.has(element.dataset.figure));
+    if (!left.length) {
+      await Promise.all([...drawn.values()].map(({ ready }) => ready));
       root.dataset.complete = "";
       return;
     }
-    await draw(next);
-    idle(drawRest);
+    await draw(left.find(isOpen) || left[0]);
+    setTimeout(drawRest);
   }
 
   const drawAll = () => Promise.all(charts.map((element) => draw(element)));
@@ -122,27 +132,20 @@
   });
 
   // ---- which length trained on is shown ----
-  function choose(view, length) {
-    try {
-      view.signal("trained", length).runAsync();
-    } catch {
-      // this figure shows all lengths at once
-    }
-  }
+  const show = (view, figure, length) => view.signal("trained", length).data("rows", rowsAt(figure, length)).runAsync();
 
   for (const chooser of document.querySelectorAll(".chooser")) {
     const section = chooser.closest("section");
     const buttons = [...chooser.querySelectorAll("button")];
-    const inside = [...section.querySelectorAll(".chart")].map((element) => figures.get(element.dataset.figure));
-    const defaults = inside.flatMap((figure) => (figure.spec.params || []).filter((param) => param.name === "trained"));
+    const inside = [...section.querySelectorAll(".chart")].map((element) => figures.get(element.dataset.figure)).filter(hasChoice);
     const mark = (length) => buttons.forEach((each) => each.setAttribute("aria-pressed", String(Number(each.dataset.length) === length)));
-    if (defaults.length) mark(defaults[0].value);
+    mark(signalOf(inside[0].drawings[0], "trained").value);
     chooser.addEventListener("click", (event) => {
       const length = Number(event.target.dataset.length);
       if (!length) return;
       mark(length);
       section.dataset.length = String(length);
-      for (const figure of inside) drawn.get(figure.key)?.ready.then((result) => choose(result.view, length));
+      for (const figure of inside) drawn.get(figure.key)?.ready.then(({ view }) => show(view, figure, length));
     });
   }
 
@@ -158,6 +161,7 @@
     });
     if (focus) tabs[number].focus();
     tabs[number].scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (sections[number].getBoundingClientRect().top < 0) sections[number].scrollIntoView({ behavior: "instant" });
     redraw();
   }
 
@@ -172,11 +176,12 @@
     });
   });
 
+  // An address may end in a tab or in anything inside one, such as a figure.
   function openAddress() {
-    const at = sections.findIndex((section) => `#${section.id}` === decodeURIComponent(location.hash));
-    open(Math.max(0, at));
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    open(Math.max(0, sections.findIndex((section) => section.contains(target))));
+    if (target) target.scrollIntoView();
   }
-  root.classList.add("tabs");
   addEventListener("hashchange", openAddress);
 
   // ---- print ----
@@ -257,5 +262,5 @@
 
   openAddress();
   setTheme(theme);
-  addEventListener("load", () => idle(drawRest));
+  requestAnimationFrame(() => setTimeout(drawRest));
 })();
