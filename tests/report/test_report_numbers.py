@@ -171,6 +171,17 @@ def test_reach_is_the_longest_length_that_most_seeds_end_rightly(held, raw):
     assert measured.reach(runs)["reach"] == best > 0
 
 
+def test_reaching_where_a_guess_is_right_is_easy_far_out_too(tmp_path):
+    """At the end of rows of 4,096 everybody who says 1 is right on FSM; on TXC nobody is by guessing."""
+    made_records.fill(
+        tmp_path, [Cell(name, "e88-gain-1l-small", 256, 0, made_records.DESIGN) for name in ("fsm", "txc")]
+    )
+    runs = {run.task: run for run in folders.read(tmp_path).runs}
+    for name, easy in (("fsm", True), ("txc", False)):
+        row = measured.reach([runs[name]])
+        assert (row["reach"], row["easy"]) == (4096, easy)
+
+
 def test_the_worst_case_off_the_data_is_the_median_of_the_seeds_worst(page, raw):
     for row in figure(page, "txc-off").rows:
         if row["case"] == "worst":

@@ -62,7 +62,7 @@ def _tested(run: Run) -> Iterator[Row]:
             low, high = wilson(accuracy * stream["rows"], stream["rows"])
             yield {
                 **shared, "tested": length, "accuracy": accuracy, "low": low, "high": high,
-                "floor": end_floor(run, max(run.trained, min(length, CHEAP))), "of": "stream", "rows": stream["rows"],
+                "floor": end_floor(run, length), "of": "stream", "rows": stream["rows"],
             }  # fmt: skip
 
 
@@ -71,13 +71,17 @@ def by_length(entries: Any) -> dict[int, Any]:
 
 
 def end_floor(run: Run, length: int) -> float | None:
-    """What the best answer for each position scores over the last 32, where it is known exactly."""
-    curve = run.record.get("floor_by_position") or []
+    """What the best answer for each position scores over the last 32, where it is known exactly.
+
+    Far out it is dear to work out and hardly changes: there the longest that is cheap, or the one trained on, counts.
+    """
+    if length > CHEAP:
+        length = max(CHEAP, run.trained)
     if length == run.trained:
-        return _mean(curve[-END:])
+        return _mean((run.record.get("floor_by_position") or [])[-END:])
     entry = by_length(run.record.get("length_generalisation")).get(length, {})
     known = run.record.get("floor_exact") and (entry.get("floor") is not None or length == CHEAP)
-    return floor_of_the_end(run.task, length) if known and length <= CHEAP else None
+    return floor_of_the_end(run.task, length) if known else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
