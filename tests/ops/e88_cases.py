@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -46,10 +48,19 @@ def random_inputs(
 
 
 def run(inputs: list[Tensor], kernel: str | None, nonlinearity: str = "tanh", **options: str) -> dict[str, Tensor]:
+    """What a kernel of e88_scan gives."""
+
+    def scan(*sequence: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return e88_scan(*sequence, state=state, nonlinearity=nonlinearity, kernel=kernel, **options)
+
+    return results(inputs, scan)
+
+
+def results(inputs: list[Tensor], scan: Callable[..., tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
     """Outputs, last state and every gradient of a fixed random loss, by name."""
     leaves = [tensor.detach().requires_grad_() for tensor in inputs]
     *sequence, state = leaves
-    out, last = e88_scan(*sequence, state=state, nonlinearity=nonlinearity, kernel=kernel, **options)
+    out, last = scan(*sequence, state=state)
     generator = torch.Generator().manual_seed(99)
     weigh_out, weigh_last = (
         torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor) for tensor in (out, last)

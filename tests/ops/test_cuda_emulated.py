@@ -9,7 +9,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
-from e88_cases import NAMES, largest_error, random_inputs, run
+from e88_cases import largest_error, random_inputs, results, run
 from emulated import compiler
 
 from statetrack.ops import ssd_scan
@@ -29,14 +29,12 @@ def emulated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def emulate(inputs: list[torch.Tensor], nonlinearity: str = "tanh", approx: bool = False) -> dict[str, torch.Tensor]:
     """What e88_cases.run finds, by the emulated kernel."""
-    leaves = [tensor.detach().requires_grad_() for tensor in inputs]
-    q, k, v, decay, beta, state = leaves
-    out, last = cuda.e88_cuda(q, k.unsqueeze(2), v.unsqueeze(2), decay, beta.unsqueeze(2), state, nonlinearity, approx)
-    generator = torch.Generator().manual_seed(99)
-    weigh = [torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor) for tensor in (out, last)]
-    gradients = torch.autograd.grad([out, last], leaves, weigh)
-    found = {"out": out, "last": last, **{f"d{name}": gradient for name, gradient in zip(NAMES, gradients)}}
-    return {name: tensor.detach().double() for name, tensor in found.items()}
+
+    def scan(q, k, v, decay, beta, state):
+        one = (q, k.unsqueeze(2), v.unsqueeze(2), decay, beta.unsqueeze(2))  # write a step
+        return cuda.e88_cuda(*one, state, nonlinearity, approx)
+
+    return results(inputs, scan)
 
 
 def error(inputs: list[torch.Tensor], nonlinearity: str = "tanh", approx: bool = False) -> tuple[float, str]:
@@ -94,7 +92,7 @@ def test_ssd(emulated: None, heads: int, p: int, n: int, groups: int) -> None:
         "B": normal(2, 27, groups, n), "C": normal(2, 27, groups, n), "state": normal(2, heads, p, n),
     }  # fmt: skip
 
-    def results(dtype: torch.dtype) -> list[torch.Tensor]:
+    def found(dtype: torch.dtype) -> list[torch.Tensor]:
         leaves = {name: tensor.to(dtype).requires_grad_() for name, tensor in inputs.items()}
         if dtype == torch.float32:
             y, last = ssd_cuda(*(leaves[name] for name in ("x", "dt", "decay", "B", "C", "state")))
@@ -103,5 +101,5 @@ def test_ssd(emulated: None, heads: int, p: int, n: int, groups: int) -> None:
         weights = [torch.linspace(-1, 1, tensor.numel()).view_as(tensor).to(tensor) for tensor in (y, last)]
         return [y, last, *torch.autograd.grad([y, last], list(leaves.values()), weights)]
 
-    for found, wanted in zip(results(torch.float32), results(torch.float64)):
-        assert (found.double() - wanted).norm() / wanted.norm() < 1e-5
+    for mine, wanted in zip(found(torch.float32), found(torch.float64)):
+        assert (mine.double() - wanted).norm() / wanted.norm() < 1e-5
