@@ -323,3 +323,38 @@ def test_a_seed_trained_at_several_lengths_is_judged_network_by_network() -> Non
     assert judged(FOUND, near_only) == "undecided"
     fades = predict("gated-deltanet-neg", st.task("txc"), "training")
     assert judged(fades, [{**record, "model": "gated-deltanet-neg"} for record in grid(1.0, 0.5)]) == "confirmed"
+
+
+def test_a_network_that_may_have_solved_it_keeps_its_seed_from_having_failed() -> None:
+    """One trained at 8 fails far out; the other, trained at 64, is right far out, but on too few rows to be sure."""
+    few = {"low": 0.8, "high": 1.0, "n": 16}
+    runs = [
+        record
+        for seed in range(3)
+        for record in (
+            run("mamba2-4l", "txc", 8, seed, 1.0, trained=8), run("mamba2-4l", "txc", 64, seed, 0.5, trained=8),
+            run("mamba2-4l", "txc", 64, seed, 1.0, trained=64), run("mamba2-4l", "txc", 512, seed, 1.0, **few),
+        )
+    ]  # fmt: skip
+    assert judged(NOT_FOUND, runs) == "undecided"
+    assert judged(NOT_FOUND, [record for record in runs if record["trained"] == 8]) == "confirmed"
+
+
+def test_networks_of_two_protocols_are_two_networks() -> None:
+    solved = [run("e88-gain-1l", "txc", length, 0, 1.0, protocol="curriculum") for length in (64, 512)]
+    failed = [run("e88-gain-1l", "txc", length, 0, 0.6, protocol="design") for length in (64, 1024)]
+    assert judged(EXIST, solved + failed) == "confirmed"
+
+
+def test_one_protocol_stands_in_for_the_documents() -> None:
+    claim = next(known for known in predictions() if known.key == "4.2-rtc-64-e88-1l")
+    many = [run("e88-1l", "rtc", 64, seed, 0.99, protocol="a") for seed in range(3)]
+    others = [run("e88-1l", "rtc", 64, seed, 0.6, protocol=name) for seed in range(2) for name in ("b", "c")]
+    assert judged(claim, many + others) == "confirmed"
+
+
+def test_the_floor_of_the_end_is_looked_at_in_long_trainings_too() -> None:
+    record = trained(0, 0.9999, floor_exact=True, floor_by_position=[0.5] * 4000 + [1.0] * 96)
+    record["cell"] |= {"task": "fsm", "length": 4096}
+    record["length_generalisation"] = {}
+    assert from_record(record)[0].state == "unclear"

@@ -15,8 +15,7 @@ import numpy as np
 
 from statetrack.intervals import wilson
 from statetrack.report.folder import Run
-from statetrack.theory.results import CHEAP, END, SOLVED, most
-from statetrack.theory.results import end_floor as floor_of_the_end
+from statetrack.theory.results import SOLVED, most, recorded_end_floor
 from statetrack.writing import shown
 
 Row = dict[str, Any]
@@ -54,7 +53,7 @@ def _tested(run: Run) -> Iterator[Row]:
             low, high = entry.get("last_32_interval") or (None, None)
             yield {
                 **shared, "tested": length, "accuracy": accuracy, "low": low, "high": high,
-                "floor": end_floor(run, length), "of": "rows", "rows": entry.get("rows"),
+                "floor": recorded_end_floor(run.record, length), "of": "rows", "rows": entry.get("rows"),
             }  # fmt: skip
     stream = run.record.get("stream") or {}
     for length, accuracy in by_length(stream.get("accuracy")).items():
@@ -62,26 +61,12 @@ def _tested(run: Run) -> Iterator[Row]:
             low, high = wilson(accuracy * stream["rows"], stream["rows"])
             yield {
                 **shared, "tested": length, "accuracy": accuracy, "low": low, "high": high,
-                "floor": end_floor(run, length), "of": "stream", "rows": stream["rows"],
+                "floor": recorded_end_floor(run.record, length), "of": "stream", "rows": stream["rows"],
             }  # fmt: skip
 
 
 def by_length(entries: Any) -> dict[int, Any]:
     return {int(length): entry for length, entry in entries.items()} if isinstance(entries, dict) else {}
-
-
-def end_floor(run: Run, length: int) -> float | None:
-    """What the best answer for each position scores over the last 32, where it is known exactly.
-
-    Far out it is dear to work out and hardly changes: there the longest that is cheap, or the one trained on, counts.
-    """
-    if length > CHEAP:
-        length = max(CHEAP, run.trained)
-    if length == run.trained:
-        return _mean((run.record.get("floor_by_position") or [])[-END:])
-    entry = by_length(run.record.get("length_generalisation")).get(length, {})
-    known = run.record.get("floor_exact") and (entry.get("floor") is not None or length == CHEAP)
-    return floor_of_the_end(run.task, length) if known else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 from statetrack.theory.documents import DESIGN, DocumentPrediction, Measure
 from statetrack.theory.results import SEEDS, Measured, by_seed, most
@@ -39,16 +40,19 @@ def judge(prediction: DocumentPrediction, records: list[Measured]) -> Judged:
 
 def as_designed(records: list[Measured]) -> list[Measured]:
     """The document trains a network at each length, by a protocol of its own. So what a network does beyond its length
-    is not meant, and other protocols stand in only for a model and task on which that one was not run.
+    is not meant, and another protocol stands in only for a model and task on which that one was not run.
     """
     there = [record for record in records if record.trained_on == record.length]
-    own = {(record.model, record.task) for record in there if record.protocol == "design"}
-    return [record for record in there if record.protocol == "design" or (record.model, record.task) not in own]
+    protocols: dict[tuple[str, str], Counter[str]] = {}
+    for record in there:
+        protocols.setdefault((record.model, record.task), Counter())[record.protocol] += 1
+    chosen = {of: "design" if "design" in held else held.most_common(1)[0][0] for of, held in protocols.items()}
+    return [record for record in there if record.protocol == chosen[record.model, record.task]]
 
 
 def _too_few(mine: list[Measured], test: Measure) -> str:
     """What little was seen stands beside the reason why it does not decide."""
-    few = f"fewer than {SEEDS} seeds of {test.model} on {test.task} at a length it speaks of"
+    few = f"fewer than {SEEDS} seeds of {test.model} on {test.task} trained at a length it speaks of"
     seen = [f"{fixed(record.accuracy)} at {record.length}" for record in sorted(mine, key=lambda record: record.length)]
     return f"{few}; seen: {', '.join(seen)}" if seen else few
 

@@ -102,8 +102,7 @@ def from_record(record: Mapping[str, Any]) -> list[Measured]:
         measured: list[Measured] = []
         for length, entry in sorted(whole.items()):
             if entry.get("accuracy") is not None:
-                ends = bool(record.get("floor_exact")) and length <= CHEAP
-                measured.append(_whole(entry, length, shared, measured, ends))
+                measured.append(_whole(entry, length, shared, measured, recorded_end_floor(record, length)))
         if not measured:
             return []
         return [*measured, *_streamed(record.get("stream") or {}, measured, shared), *_whole_rows(record, shared)]
@@ -116,18 +115,16 @@ def _by_length(entries: Mapping[str, Any] | None) -> dict[int, Any]:
 
 
 def _whole(
-    entry: Mapping[str, Any], length: int, shared: dict[str, Any], shorter: list[Measured], ends: bool
+    entry: Mapping[str, Any], length: int, shared: dict[str, Any], shorter: list[Measured], at_end: float | None
 ) -> Measured:
-    """All positions of rows of one length; with `ends`, the floor of the last ones is looked at as well."""
+    """All positions of rows of one length, with the floor of the last ones, or if unknown that of a shorter length."""
     low, high = entry["interval"]
     last = entry.get("last_32_accuracy")
     if "floor" not in entry:
         floor = position_floor(shared["task"], length)
     else:
         floor = shorter[-1].floor if entry["floor"] is None and shorter else entry["floor"]
-    if ends:
-        at_end = end_floor(shared["task"], length) or 0.0
-    else:
+    if at_end is None:
         at_end = shorter[-1].end_floor if shorter else 0.0
     return Measured.read({
         **shared, "length": length, "accuracy": entry["accuracy"], "low": low, "high": high, "floor": floor,
@@ -165,6 +162,23 @@ def position_floor(text: str, length: int) -> float:
 
     made = FloorMaker(task(text), length, window=1).gather()
     return next(floor.average for floor in made if floor.name == "position")
+
+
+def recorded_end_floor(record: Mapping[str, Any], length: int) -> float | None:
+    """What the best answer for each position scores over the last 32, where a training's record knows it exactly.
+
+    Far out it is dear to work out and hardly changes: there the longest that is cheap, or the one trained on, counts.
+    """
+    trained = record["cell"]["length"]
+    if length > CHEAP:
+        length = max(CHEAP, trained)
+    if length == trained and record.get("floor_by_position"):
+        known = [value for value in record["floor_by_position"][-END:] if value is not None and np.isfinite(value)]
+        return float(np.mean(known)) if known else None
+    entry = record if length == trained else _by_length(record.get("length_generalisation")).get(length, {})
+    if not record.get("floor_exact") or length > CHEAP or ("floor" in entry and entry["floor"] is None):
+        return None
+    return end_floor(record["cell"]["task"], length)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -126,7 +126,7 @@ def _grows(prediction: Prediction, records: list[Measured]) -> Verdict:
     if len(enough) < 2:
         return Verdict(UNDECIDED, f"fewer than two depths with {SEEDS} seeds each", seeds)
     reach = [_reach(runs) for runs in enough.values()]
-    longest = max(record.length for record in records)
+    longest = max(max(_well_tested(runs), default=0) for runs in enough.values())
     shown = ", ".join(f"{layers} layers {length}" for layers, length in zip(enough, reach))
     if all(length == longest for length in reach):
         refutes = prediction.about == "training" or longest >= WITNESS_STEPS
@@ -141,29 +141,32 @@ def _grows(prediction: Prediction, records: list[Measured]) -> Verdict:
 def far_out(runs: list[Measured]) -> str:
     """How one seed did far beyond the length trained on: solved, not solved, or unclear: not far, or not sure.
 
-    Trained at several lengths, it solved it if one of the networks did. One that is unclear has no say.
+    Trained at several lengths, it solved it if one of the networks did, and did not if all that were tested far out
+    surely did not.
     """
-    ends = [_far_out(network) for network in _networks(runs)]
-    return next((end for end in ("solved", "not solved") if end in ends), "unclear")
+    ends = [end for network in _networks(runs) if (end := _far_out(network)) is not None]
+    if "solved" in ends:
+        return "solved"
+    return "not solved" if ends and set(ends) == {"not solved"} else "unclear"
 
 
 def _networks(runs: list[Measured]) -> list[list[Measured]]:
-    """The results of one seed, apart by the length trained on."""
-    networks: dict[int | None, list[Measured]] = {}
+    """The results of one seed, apart by how and at which length it was trained."""
+    networks: dict[tuple[int | None, str], list[Measured]] = {}
     for record in runs:
-        networks.setdefault(record.trained, []).append(record)
+        networks.setdefault((record.trained, record.protocol), []).append(record)
     return list(networks.values())
 
 
-def _far_out(network: list[Measured]) -> str:
-    """By its longest length. One that was solved on too few rows to be sure, as streams are, leaves the word to the
-    next shorter one.
+def _far_out(network: list[Measured]) -> str | None:
+    """By its longest length; None where none is far. One that was solved on too few rows to be sure, as streams are,
+    leaves the word to the next shorter one.
     """
     far = FAR * min(record.trained_on for record in network)
-    for record in sorted(network, key=lambda record: -record.length):
-        if record.length >= far and not (record.solved and record.state == "unclear"):
-            return record.state
-    return "unclear"
+    tested = sorted((record for record in network if record.length >= far), key=lambda record: -record.length)
+    if not tested:
+        return None
+    return next((record.state for record in tested if not (record.solved and record.state == "unclear")), "unclear")
 
 
 def _solved_first(runs: list[Measured]) -> bool:
@@ -177,11 +180,18 @@ def _faded(runs: list[Measured]) -> bool:
 
 def _reach(runs: list[Measured]) -> int:
     """The longest length that most seeds solved, in one of their networks; 0 for none."""
-    for length in sorted({record.length for record in runs}, reverse=True):
-        here = by_seed(record for record in runs if record.length == length)
-        if most([any(record.surely_solved for record in seed) for seed in here.values()]):
+    tested = _well_tested(runs)
+    for length in sorted(tested, reverse=True):
+        if most([any(record.surely_solved for record in seed) for seed in tested[length].values()]):
             return length
     return 0
+
+
+def _well_tested(runs: list[Measured]) -> dict[int, dict[int, list[Measured]]]:
+    """The lengths at which there are seeds enough, and the records of each seed there."""
+    lengths = {record.length for record in runs}
+    of = {length: by_seed(record for record in runs if record.length == length) for length in lengths}
+    return {length: seeds for length, seeds in of.items() if len(seeds) >= SEEDS}
 
 
 def _above_floor(trained: dict[int, list[Measured]]) -> str:
