@@ -153,7 +153,7 @@ def test_a_diagnosis_keeps_its_columns_in_80(
     assert main(["diagnose", "."]) == 0
     shown = lines(capsys)
     own = "own.py:Counter[width=8]"
-    told = [f"txc, {name}, 64, seed 0: {sentence}".rstrip() for name in (LONG, own)]
+    told = [f"txc, {name}, trained at 64, seed 0: {sentence}".rstrip() for name in (LONG, own)]
     assert [line for line in shown if "It fades" in line] == told  # a sentence is no column
     assert max(len(line) for line in shown if line not in told) <= 80
     assert f"txc, {LONG}" in shown
@@ -167,6 +167,7 @@ def test_outside_a_terminal_progress_is_a_line_now_and_then(
 ) -> None:
     model = "gru[dim=4,hidden=8]"
     arguments = ["train", "txc", model, "--length", "8", "--out", str(tmp_path), *SHORT]
+    monkeypatch.setattr(progress, "SECONDS", 1000.0)
     assert main(arguments) == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(progress, "SECONDS", 0.0)

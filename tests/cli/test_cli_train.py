@@ -71,7 +71,7 @@ def test_a_model_of_ones_own_from_a_file(tmp_path, capsys):
         (["txc", "transformer[positions=32]", "--length", "64"], "has 32 positions; length 64 does not fit"),
         (["txc", "mlp[wdith=3]"], "no option 'wdith'"),
         (["txc", "nowhere.py:Model"], "no file nowhere.py"),
-        (["txc", "own.py"], "own.py is a file; which class of it? Give own.py:Class"),
+        (["txc", "own.py"], "a model from a file needs its class: own.py:Class"),
         (["txc", "e88-gain"], "did you mean e88-gain-1l, e88-gain-4l, "),
         (["txc", "notanh"], "did you mean e88-1l-notanh, "),
         (["txc", "mlp", "--lr", ""], "--lr should be a number"),

@@ -114,7 +114,7 @@ def test_diagnoses_are_packed_merged_and_compared_anew(tmp_path: Path, capsys: p
     (home / "diagnosis" / bare.name).write_text("{")  # a diagnosis that is damaged stays behind
     assert main(["pack", str(home), str(packed)]) == 0
     assert main(["unpack", str(packed), str(back)]) == 0
-    assert "2 cells taken, 0 were there already; 1 with a diagnosis" in capsys.readouterr().out
+    assert "2 cells taken, 0 were there already; 1 diagnosis taken" in capsys.readouterr().out
     (kept,) = (path for path in (home / "diagnosis").glob("?" * 20 + ".json") if path.name != bare.name)
     assert (back / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
     assert not (back / "diagnosis" / bare.name).exists()
@@ -125,8 +125,17 @@ def test_diagnoses_are_packed_merged_and_compared_anew(tmp_path: Path, capsys: p
     assert main(["diagnose", str(back)]) == 0  # what is diagnosed is shown, also without its weights
     assert "1 diagnosed, 1 left out" in capsys.readouterr().out
 
+    assert main(["diagnose", str(back), "--again"]) == 0  # it cannot be done again, so it stays
+    assert "1 diagnosed, 1 left out" in capsys.readouterr().out
+
     assert main(["unpack", str(packed), str(back)]) == 0
     assert "0 cells taken, 2 were there already\n" in capsys.readouterr().out
+    foreign = json.loads(kept.read_text())
+    del foreign["error"]
+    kept.write_text(json.dumps(foreign))
+    assert main(["merge", str(home), "--out", str(tmp_path / "foreign")]) == 0  # one that lacks a part stays behind
+    assert not (tmp_path / "foreign" / "diagnosis").exists()
+    kept.write_bytes((back / "diagnosis" / kept.name).read_bytes())
     assert main(["merge", str(home), str(back), "--out", str(tmp_path / "all")]) == 0
     assert (tmp_path / "all" / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
     assert main(["pack", str(home), str(packed), "--no-diagnoses"]) == 0

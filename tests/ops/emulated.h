@@ -2,7 +2,8 @@
 // where there is no GPU. It stands in place of instructions.cuh.
 //
 // Between two barriers the threads run one after the other, first to last or (backwards) last to first: what needs a
-// barrier that is missing comes out differently. Copies that go on in the background are done at once or (late) when
+// barrier that is missing comes out differently, unless a shuffle stands beside it, which is a barrier here and on a card
+// is none for memory. Copies that go on in the background are done at once or (late) when
 // they are waited for. A barrier that some threads never reach ends the program with a word.
 
 #include <ucontext.h>

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -36,7 +36,11 @@ def compiler(*, backwards: bool, late: bool) -> Callable[..., Launch]:
 @cache
 def built(files: tuple[Path, ...], name: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     """A library with the kernel behind `start(backwards, late, blocks, threads, arguments of the kernel)`."""
-    folder = Path(mkdtemp(prefix="emulated-"))
+    with TemporaryDirectory(prefix="emulated-") as folder:
+        return _built(Path(folder), files, name, macros)
+
+
+def _built(folder: Path, files: tuple[Path, ...], name: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     kernel = "\n".join(file.read_text() for file in files if file.name != "instructions.cuh")
     source = f'#include "emulated.h"\n{kernel}\n{start_of(name, kernel)}'
     (folder / "kernel.cpp").write_text(source)

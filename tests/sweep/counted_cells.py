@@ -19,6 +19,7 @@ from statetrack.errors import BadInput
 from statetrack.sweep.cell import Cell
 from statetrack.sweep.plan import Sweep, sweep_of
 
+HERE = str(Path(__file__).parent)  # what workers need to import this
 KINDS = {"train": "statetrack.sweep.trained", "counted": "counted_cells"}
 
 
@@ -43,7 +44,7 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
         finally:
             if cell.protocol.get("notes_end"):
                 _note(cell, "end")
-        _fault(cell)
+        _fault(cell, scratch)
         _misbehave(cell.subject.partition(":")[2], cells)
         status = "diverged" if cell.subject.endswith("diverges") else "done"
         if cell.protocol.get("weights"):
@@ -60,11 +61,13 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
         yield cell, record | {"floor": 0.5, "solved": False, "padding": "x" * cell.protocol.get("padding", 0)}
 
 
-def _fault(cell: Cell) -> None:
+def _fault(cell: Cell, scratch: Path) -> None:
     global faulty
     if cell.subject.endswith("faults") and not Path(cell.protocol["log"]).with_suffix(".faulted").exists():
         Path(cell.protocol["log"]).with_suffix(".faulted").touch()
         faulty = True
+        scratch.mkdir(parents=True)
+        (scratch / "checkpoint").touch()
     if faulty:
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import random
 import tarfile
 from pathlib import Path
 
@@ -79,6 +80,24 @@ def test_a_cut_archive_is_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_bytes(data[: len(data) // 2])
     with pytest.raises(BadInput, match=r"a\.tar\.gz cannot be read"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "back")
+
+
+def test_a_flipped_bit_of_a_compressed_archive_changes_no_number(folder: Path, tmp_path: Path) -> None:
+    """It is refused, or was in the header of the compressed file, where a name and a time may stand."""
+    archive = tmp_path / "a.tar.gz"
+    pack(folder, archive)
+    data, whole = archive.read_bytes(), [path.read_bytes() for path in sorted(folder.glob("*.json"))]
+    for number, place in enumerate(random.Random(0).sample(range(len(data)), 40)):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << number % 8
+        archive.write_bytes(flipped)
+        back = tmp_path / f"back{number}"
+        try:
+            unpack(archive, back)
+        except BadInput:
+            continue
+        assert [path.read_bytes() for path in sorted(back.glob("*.json"))] == whole
+        assert place < 10
 
 
 def test_a_merge_keeps_the_better_record_of_a_cell(folder: Path, tmp_path: Path) -> None:

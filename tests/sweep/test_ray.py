@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HERE
-from counted_cells import begun, sweep
+from counted_cells import HERE, KINDS, begun, sweep
 
-from statetrack.sweep import Options, Store, run, status
+from statetrack.sweep import Options, Store, run, status, sweep_of
 from statetrack.sweep.ray_ import options
 from statetrack.sweep.units import Unit
 
@@ -56,6 +55,12 @@ def test_a_node_removed_in_mid_run_loses_no_cell(cluster: Any, tmp_path: Path) -
     assert count >= 40
     assert run(cells, store.folder, Options(workers=0)).found == 40
     assert len(begun(log)) == count
+
+
+def test_a_gpu_that_faults_costs_its_process_and_no_cell(cluster: Any, tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    cells = sweep_of("mixed", [*sweep(3).cells, *sweep(1, "counted:faults", log=log).cells], KINDS)
+    assert run(cells, tmp_path / "out", Options(ray=cluster.address)).counts == {"done": 4}
 
 
 def test_what_a_cell_asks_of_the_cluster() -> None:

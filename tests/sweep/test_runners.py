@@ -14,13 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import HERE
-from counted_cells import KINDS, begun, ended, sweep
+from counted_cells import HERE, KINDS, begun, ended, sweep
 
 from statetrack.errors import BadInput
 from statetrack.sweep import Cell, Options, Store, from_blocks, local, merge, run, status, sweep_of
 from statetrack.sweep.local import Worker
-from statetrack.sweep.units import Unit, units_of
+from statetrack.sweep.store import FAILED
+from statetrack.sweep.units import LOST, MEMORY, Unit, units_of
+from statetrack.sweep.work import meaning
 
 RUNNER = """
 import sys
@@ -114,8 +115,9 @@ def test_a_gpu_that_is_not_there_is_refused_before_a_folder_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("statetrack.sweep.local.count_gpus", lambda: 0)
-    with pytest.raises(BadInput, match="torch sees no GPU here"):
-        run(sweep(1), tmp_path / "out", Options(device="cuda"))
+    for workers in (0, None):
+        with pytest.raises(BadInput, match="torch sees no GPU here"):
+            run(sweep(1), tmp_path / "out", Options(workers=workers, device="cuda"))
     assert not (tmp_path / "out").exists()
 
 
@@ -179,6 +181,31 @@ def test_a_gpu_that_faults_costs_its_process_and_no_cell(tmp_path: Path) -> None
     log = str(tmp_path / "log")
     cells = sweep_of("mixed", [*sweep(5).cells, *sweep(1, "counted:faults", log=log).cells], KINDS)
     assert run(cells, tmp_path / "out", Options(workers=1)).counts == {"done": 6}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["CUDA error: unspecified launch failure", "CUDA driver error: invalid", "Triton Error [CUDA]: an illegal access"],
+)
+def test_what_the_gpu_itself_failed_at_is_told_from_what_a_cell_did(said: str) -> None:
+    assert meaning(RuntimeError(said)) == LOST
+    assert meaning(RuntimeError("CUDA out of memory. Tried to allocate")) == MEMORY
+    assert meaning(ValueError("no such shape")) == FAILED
+
+
+def test_in_one_process_a_faulty_gpu_ends_the_run_and_the_checkpoint_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counted_cells.faulty", False)
+    cells = sweep(3, "counted:faults", log=str(tmp_path / "log"))
+    with pytest.raises(
+        BadInput, match="the GPU failed, and nothing more runs on it in this process: RuntimeError: CUDA"
+    ):
+        run(cells, tmp_path / "out", Options(workers=0))
+    assert finished(tmp_path / "out") == set()
+    assert len(list((tmp_path / "out/.sweep/work").glob("*/checkpoint"))) == 1
+    monkeypatch.setattr("counted_cells.faulty", False)
+    assert run(cells, tmp_path / "out", Options(workers=0)).counts == {"done": 3}
 
 
 def test_at_the_time_limit_workers_are_asked_to_end(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
+import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.models import Replicas, model
 from statetrack.models.sequence import Stack
+from statetrack.sweep import read
 from statetrack.training.feed import Rows
 from statetrack.training.flat import AdamW, FlatParameters
 from statetrack.training.graph import Stepper, worth_fusing
@@ -27,10 +31,16 @@ def test_blocks_are_compiled_from_so_many_tokens(
     assert worth_fusing(tokens) == wanted
 
 
-def test_a_setting_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STATETRACK_FUSE", "yes")
-    with pytest.raises(BadInput, match="STATETRACK_FUSE=yes should be 0"):
-        worth_fusing(1)
+@pytest.mark.parametrize("text", ["yes", "-1", "²"])
+def test_a_setting_that_is_no_number_is_refused_before_anything_runs(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATETRACK_FUSE", text)
+    with pytest.raises(BadInput, match=f"STATETRACK_FUSE={text} should be 0"):
+        st.train("txc", "mlp", length=4, out=tmp_path / "out", device="cpu")
+    with pytest.raises(BadInput, match=f"STATETRACK_FUSE={text} should be 0"):
+        read("demo")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_curriculum_compiles_once_when_its_steps_are_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:

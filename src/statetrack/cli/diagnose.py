@@ -76,7 +76,7 @@ def _print(found: dict[str, Any], folder: Path, keys: tuple[str, ...]) -> None:
     if sys.stdout.isatty():  # sentences would squeeze the other columns of a narrow window
         print_table(headers[:-1], [row[:-1] for row in rows], groups=2)
         print()
-        print(*(f"{', '.join(row[:2])}, {row[2]}, seed {row[3]}: {row[-1]}" for row in rows), sep="\n")
+        print(*(f"{', '.join(row[:2])}, trained at {row[2]}, seed {row[3]}: {row[-1]}" for row in rows), sep="\n")
     else:
         print_table(headers, rows)
     for each in found["cells"]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.output import print_json, print_table
+from statetrack.writing import fixed
 
 LENGTHS = (16, 64, 256, 1024, 2048)
 COLUMNS = (
@@ -40,7 +41,7 @@ def command(
         print("\n".join(f"{text}, length {length}\n{each.text()}" for text, each in zip(texts, known)))
     else:
         rows = _rows()
-        print_table(list(rows[0]), [[row.pop("T"), *(f"{value:.4f}" for value in row.values())] for row in rows])
+        print_table(list(rows[0]), [[row.pop("T"), *(fixed(value, 4) for value in row.values())] for row in rows])
 
 
 def _rows() -> list[dict[str, float]]:

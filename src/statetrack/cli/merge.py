@@ -31,5 +31,6 @@ def report(joined: Joined, out: Path) -> None:
     for damage in joined.damaged:
         print(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
     there = f"{joined.kept} {'was' if joined.kept == 1 else 'were'} there already"
-    diagnosed = f"; {joined.diagnoses} with a diagnosis" if joined.diagnoses else ""
+    noun = "diagnosis" if joined.diagnoses == 1 else "diagnoses"
+    diagnosed = f"; {joined.diagnoses:,} {noun} taken" if joined.diagnoses else ""
     print(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{diagnosed}")

@@ -116,7 +116,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 def _short_name(name: str) -> str:
     if "sha256=" not in name:
         return name
-    without = re.sub(r"\[sha256=\w+\]|,sha256=\w+", "", name)
+    without = re.sub(r"\[sha256=\w+\]|,sha256=\w+|sha256=\w+,", "", name)
     return re.sub(r'(^|[="])[^[,="]*/', r"\1", without)
 
 

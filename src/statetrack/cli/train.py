@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.progress import now_and_then
+from statetrack.writing import fixed
 
 if TYPE_CHECKING:
     from statetrack.training import Result
@@ -136,8 +137,6 @@ def table_row(result: Result) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    from statetrack.writing import fixed
-
     return "-" if value is None else fixed(value, 4)
 
 
@@ -185,5 +184,5 @@ def status(run: Fit) -> str:
         return f"length {run.progress[0].length}"
     lengths = sorted({p.length for p in run.progress})
     loss, accuracy = (sum(entry[key] for entry in last) / len(last) for key in ("loss", "accuracy"))
-    floor = f" (floor {run.floor:.3f})" if run.floor is not None else ""
-    return f"length {'-'.join(map(str, lengths))} loss {loss:.4f} accuracy {accuracy:.3f}{floor}"
+    floor = f" (floor {fixed(run.floor)})" if run.floor is not None else ""
+    return f"length {'-'.join(map(str, lengths))} loss {loss:.4f} accuracy {fixed(accuracy)}{floor}"

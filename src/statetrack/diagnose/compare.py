@@ -48,11 +48,10 @@ def compared(store: Store, named: list[LeftOut]) -> dict[str, Any]:
 
 
 def _seen(store: Store) -> Iterator[Seen]:
-    for key, entry in store.entries():
+    for _, entry in store.entries():
         if isinstance(entry, dict) and entry.get("status", "done") in FINISHED:
             cell = Cell(**entry["cell"])
-            held = files.read(files.path_of(store.folder, key))
-            yield Seen(cell, entry, held if held and held.get("cell") == cell.to_dict() else None)
+            yield Seen(cell, entry, files.of_cell(store.folder, cell))
 
 
 def _line(one: Seen) -> dict[str, Any]:

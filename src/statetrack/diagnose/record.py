@@ -14,11 +14,14 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from statetrack.files import write_whole
+
+if TYPE_CHECKING:
+    from statetrack.sweep.cell import Cell
 
 FORMAT = 1  # of the files; one of another format is made again
 POINTS = 128  # positions of a curve at most
@@ -304,6 +307,15 @@ def read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and record.get("format") == FORMAT else None
+
+
+def of_cell(folder: Path, cell: Cell) -> dict[str, Any] | None:
+    """The whole diagnosis of a cell; None where there is none, or one that is of another cell or lacks a part."""
+    held = read(path_of(folder, cell.key))
+    if held is None or held.get("cell") != cell.to_dict() or not Diagnosis.__required_keys__ <= held.keys():
+        return None
+    error = held["error"]
+    return held if isinstance(error, dict) and Errors.__required_keys__ <= error.keys() else None
 
 
 def rounded(value: Any) -> Any:

@@ -160,7 +160,7 @@ def find(name: str) -> tuple[Callable[..., torch.nn.Module], dict[str, Any]]:
     if key in others:
         return others[key].load(), {}
     if name.endswith(".py"):
-        raise BadInput(f"{name} is a file; which class of it? Give {name}:Class")
+        raise BadInput(f"a model from a file needs its class: {name}:Class")
     raise unknown("model", name, [*CATALOGUE, *others])
 
 

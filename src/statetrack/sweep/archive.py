@@ -11,12 +11,13 @@ import re
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from statetrack.diagnose.record import FOLDER, path_of, read
+from statetrack.diagnose.record import FOLDER, of_cell, path_of
 from statetrack.errors import BadInput
 from statetrack.files import together
 from statetrack.sweep.cell import Cell
@@ -90,9 +91,7 @@ def _take_diagnosis(store: Store, home: Store, record: dict[str, Any]) -> bool:
 
 def _diagnosis(store: Store, cell: Cell) -> Path | None:
     """Where the whole diagnosis of a cell lies, if there is one."""
-    path = path_of(store.folder, cell.key)
-    held = read(path)
-    return path if held and held.get("cell") == cell.to_dict() else None
+    return path_of(store.folder, cell.key) if of_cell(store.folder, cell) else None
 
 
 def _rank(record: dict[str, Any]) -> int:
@@ -158,17 +157,35 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> Joined:
-    """Merge an archive into a folder. Only names that `pack` writes are taken out of it."""
+    """Merge an archive into a folder. Only names that `pack` writes are taken out of it.
+
+    It is read to its end before anything is taken: only there a compressed file shows that a bit of it has flipped.
+    """
     with tempfile.TemporaryDirectory(dir=_parent(folder)) as place:
         try:
-            with tarfile.open(archive) as tar:
-                for member in tar:
-                    _extract(tar, member, archive, Path(place))
-        except tarfile.ReadError as error:
+            with tempfile.TemporaryFile(dir=place) as plain:
+                _decompress(archive, plain)
+                with tarfile.open(fileobj=plain, mode="r:") as tar:
+                    for member in tar:
+                        _extract(tar, member, archive, Path(place))
+                plain.seek(tar.offset)
+                if plain.read().strip(b"\0"):  # a header that cannot be read looks like the end
+                    raise tarfile.ReadError
+        except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BadInput(f"{archive} cannot be read: it is no whole tar file, or not one that pack wrote") from error
-        except (tarfile.TarError, EOFError, OSError) as error:
+        except (tarfile.TarError, OSError) as error:
             raise BadInput(f"{archive} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         return merge([Path(place)], folder)
+
+
+def _decompress(archive: Path, to: IO[bytes]) -> None:
+    """The tar file itself, from its beginning."""
+    with archive.open("rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        with gzip.open(file) if compressed else file as source:
+            shutil.copyfileobj(source, to)
+    to.seek(0)
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> None:

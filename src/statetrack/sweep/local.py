@@ -44,7 +44,11 @@ def in_process(schedule: Schedule, device: str, weights: bool, tick: Tick) -> No
         if unit is None:
             time.sleep(TICK)
             continue
-        schedule.settle(unit, do(unit, schedule.store, device, weights))
+        outcomes = do(unit, schedule.store, device, weights)
+        lost = [outcome.reason for outcome in outcomes.values() if outcome.status == LOST]
+        if lost:
+            raise BadInput(f"the GPU failed, and nothing more runs on it in this process: {lost[0]}")
+        schedule.settle(unit, outcomes)
 
 
 def with_workers(schedule: Schedule, places: list[Place], weights: bool, tick: Tick) -> None:

@@ -4,6 +4,7 @@ see it; nodes send records and weights home. Ray retries what it loses with a no
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from contextlib import ExitStack
@@ -128,11 +129,13 @@ def options(unit: Unit, gpus: float) -> dict[str, Any]:
 
 def at_node(unit: Unit, weights: bool) -> Home:
     """Run a unit on the node where this is, and send all of it home."""
+    home: Home = []
     with tempfile.TemporaryDirectory() as folder:
-        return [
-            (cell.key, record, {path.name: path.read_bytes() for path in files} if weights else {})
-            for cell, record, files in produce(unit, Path(folder) / "work", "auto")
-        ]
+        for cell, record, files in produce(unit, Path(folder) / "work", "auto"):
+            if record["status"] == LOST:  # nothing more runs on the GPU in this process: Ray tries in another
+                os._exit(1)
+            home.append((cell.key, record, {path.name: path.read_bytes() for path in files} if weights else {}))
+    return home
 
 
 def _made(folder: Path) -> Path:

@@ -17,7 +17,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,7 @@ class Store:
         found damaged and its cell is run again.
         """
         path = self.path(cell)
+        self.folder.mkdir(parents=True, exist_ok=True)  # another process may have taken it away while it was empty
         data = (json.dumps(record, indent=1, allow_nan=False) + "\n").encode()
         if settle:
             write_whole(path, data)
@@ -142,8 +143,9 @@ def kept_in(folder: Path | str | None) -> Iterator[Store | None]:
     try:
         yield store
     finally:
-        if new and not any(path.iterdir()):
-            path.rmdir()
+        if new:
+            with suppress(OSError):  # it holds something, or is gone
+                path.rmdir()
 
 
 def read_record(path: Path, expected: Cell | None = None) -> dict[str, Any] | Damage | None:

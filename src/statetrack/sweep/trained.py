@@ -35,6 +35,9 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
         _protocol(protocol, ())
     with checking("settings"):
         rules = _protocol(protocol, _frozen(settings))
+    from statetrack.training.protocol import fuse_from
+
+    fuse_from()  # a wrong one would fail every cell
     return Cell(the_task.name, name, length, seed, rules)
 
 

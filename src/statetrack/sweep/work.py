@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from statetrack.sweep.cell import Cell
 from statetrack.sweep.store import FAILED, QUICK, Store, no_result, no_room
 from statetrack.sweep.units import BUSY, LOST, MEMORY, Outcome, Unit
 
+# As torch, its driver checks, Triton and cuDNN say it.
+GPU_FAULT = re.compile(r"CUDA (driver )?error|Triton Error \[CUDA\]|cuDNN error", re.IGNORECASE)
+
 
 def do(unit: Unit, store: Store, device: str = "auto", weights: bool = True) -> dict[str, Outcome]:
     """Run a unit in this process. A full disk is an error (BadInput); what goes wrong in a cell is its outcome."""
@@ -26,7 +30,8 @@ def do(unit: Unit, store: Store, device: str = "auto", weights: bool = True) -> 
             produced = produce(unit.of(mine), scratch, device)
             for cell, record, files in produced:
                 outcomes[cell.key] = keep(store, cell, record, files if weights else [])
-            shutil.rmtree(scratch, ignore_errors=True)
+            if not any(outcome.status == LOST for outcome in outcomes.values()):  # else the next try goes on from there
+                shutil.rmtree(scratch, ignore_errors=True)
         return outcomes
 
 
@@ -68,18 +73,18 @@ def produce(unit: Unit, scratch: Path, device: str) -> Iterator[tuple[Cell, dict
     except Exception as error:
         if no_room(error):
             raise error if isinstance(error, BadInput) else BadInput(f"{scratch.parent}: {error}") from error
-        reason, failed = one_line(error), kind_of(error)
+        reason, failed = one_line(error), meaning(error)
     for cell in left.values():
         yield cell, no_result(cell, failed, reason) | {"seconds": time.monotonic() - began}, []
 
 
-def kind_of(error: Exception) -> str:
+def meaning(error: Exception) -> str:
     """What an error means for its cells. After an error of the GPU itself nothing more works in this process, and the
     cell need not be its cause: another process on the same card may be. So it is as if the worker had died.
     """
     if "out of memory" in str(error):
         return MEMORY
-    return LOST if "CUDA error" in str(error) else FAILED
+    return LOST if GPU_FAULT.search(str(error)) else FAILED
 
 
 def files_of(cell: Cell, scratch: Path) -> list[Path]:

@@ -27,7 +27,7 @@ from statetrack.tasks.base import Task, check_size
 from statetrack.tasks.finite import FiniteTask
 from statetrack.theory import balance, guessing, simulation
 from statetrack.theory.laws import Floats, Process, process, shares
-from statetrack.writing import plural
+from statetrack.writing import fixed, plural
 
 WINDOW_WORK = 3 * 10**8
 """Steps of a sum over windows beyond which a narrower window is taken."""
@@ -96,8 +96,10 @@ class Floors:
         """A line for each floor."""
         lines = []
         for floor in self.floors:
-            sure = "" if floor.exact else f"  [{floor.low:.3f}, {floor.high:.3f}], simulated on {floor.rows} rows"
-            lines.append(f"{floor.name:15} {floor.average:.3f}  {floor.says}{sure}")
+            sure = ""
+            if floor.low is not None and floor.high is not None:
+                sure = f"  [{fixed(floor.low)}, {fixed(floor.high)}], simulated on {floor.rows} rows"
+            lines.append(f"{floor.name:15} {fixed(floor.average)}  {floor.says}{sure}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 

@@ -6,18 +6,17 @@ once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from statetrack.errors import BadInput
 from statetrack.models import Replicas
 from statetrack.models.sequence import Stack
 from statetrack.training.feed import Rows
 from statetrack.training.flat import AdamW
+from statetrack.training.protocol import fuse_from
 
 WARM_UPS = 3  # steps before recording, in which kernels are compiled and chosen
 
@@ -25,15 +24,8 @@ Loss = Callable[[Replicas, Rows], Tensor]
 
 
 def worth_fusing(tokens: int) -> bool:
-    """Whether a step of so many tokens should run compiled blocks. Compiling takes longer than many short trainings do:
-    STATETRACK_FUSE=N does it from N tokens a step on, 0 never; the default is 1, always.
-    """
-    text = os.environ.get("STATETRACK_FUSE", "1")
-    if not text.isdigit():
-        raise BadInput(
-            f"STATETRACK_FUSE={text} should be 0 (never) or the tokens a step from which blocks are compiled"
-        )
-    return 0 < int(text) <= tokens
+    """Whether a step of so many tokens, of all replicas together, should run compiled blocks."""
+    return 0 < fuse_from() <= tokens
 
 
 class Stepper:
@@ -63,6 +55,7 @@ class Stepper:
         for part in cast(list[Stack], list(self.replicas.parts)):
             part.fuse()
         self.may_fuse = False
+        self._seen.clear()  # what is compiled needs its warm-ups before it is recorded
 
     def plain(self, rows: Rows, rates: Tensor, steps: Tensor) -> Tensor:
         """The step as it reads."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -133,6 +134,17 @@ PROTOCOLS = {
         check_every=20, most_checks=100, patience=10,
     ),
 }  # fmt: skip
+
+
+def fuse_from() -> int:
+    """The tokens a step from which a GPU runs compiled blocks: STATETRACK_FUSE, by default 1, and 0 for never.
+
+    Compiling takes longer than many short trainings do.
+    """
+    text = os.environ.get("STATETRACK_FUSE") or "1"
+    if not (text.isascii() and text.isdecimal()):
+        raise BadInput(f"STATETRACK_FUSE={text} should be 0 (never) or a number of tokens a step")
+    return int(text)
 
 
 def protocol(given: str | Protocol) -> Protocol:

@@ -27,7 +27,7 @@ from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit, ran_out_of_memory
-from statetrack.training.protocol import Progress, Protocol, plain, protocol
+from statetrack.training.protocol import Progress, Protocol, fuse_from, plain, protocol
 
 MOST_SEED = 2**63 - 1
 CHEAP_FLOOR = 4096  # positions up to which the floor of a longer row is worth its time
@@ -91,6 +91,7 @@ def train_many(
     rules = protocol(protocol_or_name).with_changes(**(settings or {}))
     place = pick_device(device)
     check_numbers(length, seeds, stream)
+    fuse_from()
     subject = subject_of(model_or_name, the_task, kept=out is not None)
     cells = [Cell(the_task.name, subject, length, seed, vars(rules) | {"stream": stream}) for seed in seeds]
     with kept_in(out) as store:

@@ -32,6 +32,7 @@ constexpr int ROWS = N / LANES;             // rows of S a lane holds
 constexpr int COLUMNS = 32 / LANES;         // columns in a warp
 constexpr int THREADS = 32 * LANES;         // a block
 constexpr int PIECE = 16 / sizeof(number);  // numbers in the 16 bytes of one asynchronous copy
+static_assert(LANES * 4 <= N && KEEP % SUB == 0, "a lane holds quadruples of rows, a chunk whole pieces");
 constexpr int KEYS = SUB * HEADS * N, VALUES = SUB * HEADS * V;
 constexpr unsigned ALL = 0xffffffffu;
 
