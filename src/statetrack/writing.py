@@ -20,6 +20,16 @@ def fixed(value: float, digits: int = 3) -> str:
     return f"{1 - 10**-digits:.{digits}f}" if value < 1 <= float(text) else text
 
 
+def brief(value: float) -> str:
+    """Three digits that matter.
+
+    >>> brief(0.00012345), brief(0.9996), brief(1.0)
+    ('0.000123', '0.999', '1')
+    """
+    text = f"{value:.3g}"
+    return "0.999" if value < 1 <= float(text) else text
+
+
 def shown(share: float) -> str:
     """A share as a sentence or a narrow cell writes it.
 

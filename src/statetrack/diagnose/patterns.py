@@ -23,6 +23,7 @@ from statetrack.theory import document_tests, documents
 from statetrack.theory.documents import DocumentPrediction
 from statetrack.theory.results import SEEDS, SOLVED, most
 from statetrack.theory.verdict import CONFIRMED, REFUTED, UNDECIDED
+from statetrack.writing import brief
 
 FLAT = 0.02
 CLOSE = 0.05
@@ -220,4 +221,4 @@ def _spread(values: list[float]) -> str:
     if not values:
         return "not measured"
     low, high = min(values), max(values)
-    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+    return brief(low) if brief(low) == brief(high) else f"{brief(low)} to {brief(high)}"
