@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import statetrack as st
-from statetrack.diagnose.eigenvalues import Spectrum, arnoldi, eigenvalues, step_jacobian
+from statetrack.diagnose.eigenvalues import Spectrum, arnoldi, blocks, eigenvalues, spectrum, step_jacobian
 from statetrack.diagnose.walk import flat
 from statetrack.models import SequenceModel, State
 from statetrack.models.witnesses import toggle
@@ -96,3 +96,21 @@ def test_a_sketch_keeps_distances() -> None:
     assert kept.shape == (2, 1024)
     assert float((kept[0] - kept[1]).norm()) == pytest.approx(float((x[0] - x[1]).norm()), rel=0.1)
     assert flat((x[:, :4], x[:, 4:6])).shape == (2, 6)
+
+
+def test_a_convolutions_window_makes_no_negative_eigenvalue() -> None:
+    """Mamba-2's decays are positive and its windows only shift: a step's eigenvalues are 0 or positive."""
+    model = st.model("mamba2-4l", inputs=2, outputs=2, seed=0)
+    assert blocks(model, 1, some_state(model)) == [slice(part, part + 1) for part in range(8)]
+    found = eigenvalues(st.task("txc"), model, 12, 0)
+    assert found["method"].startswith("Arnoldi")
+    assert not found["negative"]
+
+
+def test_block_by_block_they_are_those_of_the_whole_matrix() -> None:
+    """Two layers of an LSTM: h and c of a layer act on each other, and on the layer above."""
+    model = st.model("lstm", inputs=2, outputs=2, seed=0, layers=2, hidden=6, dim=5)
+    state = some_state(model)
+    whole = np.linalg.eigvals(step_jacobian(model, 1, state))
+    found = spectrum(model, 1, state).values
+    assert np.sort(np.abs(found)) == pytest.approx(np.sort(np.abs(whole)), abs=1e-4)

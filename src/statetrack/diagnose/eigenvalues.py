@@ -1,4 +1,9 @@
-"""The eigenvalues of one step, d state' / d state, along real inputs: what a step keeps, shrinks, turns or flips."""
+"""The eigenvalues of one step, d state' / d state, along real inputs: what a step keeps, shrinks, turns or flips.
+
+A layer's state does not act on that of layers below it, so the matrix is block triangular, and its eigenvalues are
+those of the blocks on its diagonal. They are taken block by block: over all of it the many zeros of a convolution's
+window, each feeding the next layer, would look like eigenvalues that are not there.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,12 @@ from statetrack.diagnose.walk import BOUND, device_of, flat, pieces
 from statetrack.models import SequenceModel, State
 from statetrack.tasks.base import Task
 from statetrack.training.evaluate import to_ids
+from statetrack.writing import brief
 
 Complex = NDArray[np.complex128]
 
-DENSE = 512  # numbers in a state up to which the whole Jacobian is written out
+ALL = slice(None)
+DENSE = 512  # numbers in a block up to which its Jacobian is written out
 STEPS = 40  # of Arnoldi's iteration for larger ones
 MOST_SYMBOLS = 8
 SAMPLES = {"dense": 8, "Arnoldi": 3}  # steps looked at, for each symbol
@@ -29,31 +36,52 @@ def floating(state: State) -> list[Tensor]:
     return [part for part in state if part.is_floating_point()]
 
 
-def step_jacobian(model: SequenceModel, symbol: int, state: State) -> NDArray[np.float64]:
+def blocks(model: SequenceModel, symbol: int, state: State) -> list[slice]:
+    """The parts of the state, in runs such that none acts on one before it."""
+    before = tuple(part.clone().requires_grad_(part.is_floating_point()) for part in state)
+    _, after = model.forward_from(torch.full((1, 1), symbol, device=before[0].device), before)
+    ends: list[int] = []
+    for number, part in enumerate(floating(after)):
+        gradients = torch.autograd.grad(
+            part, floating(before), torch.randn_like(part), retain_graph=True, allow_unused=True
+        )
+        acting = [other for other, each in enumerate(gradients) if each is not None and bool(each.any())]
+        ends.append(max([number, *acting]) + 1)
+    found, begin = [], 0
+    for end in range(1, len(ends) + 1):
+        if max(ends[begin:end]) == end:
+            found.append(slice(begin, end))
+            begin = end
+    return found
+
+
+def step_jacobian(model: SequenceModel, symbol: int, state: State, block: slice = ALL) -> NDArray[np.float64]:
     """d state' / d state for one row, dense: row i is the gradient of number i of the state after.
 
-    The row is laid out once for each number of the state, and each copy is asked for another gradient.
+    The row is laid out once for each number of the block, and each copy is asked for another gradient.
     """
-    size = sum(part[0].numel() for part in floating(state))
+    size = sum(part[0].numel() for part in floating(state)[block])
     before = tuple(part.repeat(size, *[1] * (part.dim() - 1)).requires_grad_(part.is_floating_point())
                    for part in state)  # fmt: skip
     ids = torch.full((size, 1), symbol, device=before[0].device)
     _, after = model.forward_from(ids, before)
-    flat = torch.cat([part.flatten(1) for part in floating(after)], dim=1)
-    gradients = torch.autograd.grad(flat.diagonal().sum(), floating(before), allow_unused=True)
-    filled = [g if g is not None else torch.zeros_like(part) for g, part in zip(gradients, floating(before))]
+    flat = torch.cat([part.flatten(1) for part in floating(after)[block]], dim=1)
+    inside = floating(before)[block]
+    gradients = torch.autograd.grad(flat.diagonal().sum(), inside, allow_unused=True)
+    filled = [g if g is not None else torch.zeros_like(part) for g, part in zip(gradients, inside)]
     return torch.cat([g.flatten(1) for g in filled], dim=1).double().cpu().numpy()
 
 
-def arnoldi(model: SequenceModel, symbol: int, state: State, steps: int = STEPS) -> Complex:
+def arnoldi(model: SequenceModel, symbol: int, state: State, block: slice = ALL, steps: int = STEPS) -> Complex:
     """Leading eigenvalues of the same matrix, which is never written out: only its transpose times vectors is needed.
 
     Q_m spans v, J^T v, ..., and H = Q^T J^T Q is small; the transpose has the same eigenvalues.
     """
     before = tuple(part.clone().requires_grad_(part.is_floating_point()) for part in state)
     _, after = model.forward_from(torch.full((1, 1), symbol, device=before[0].device), before)
-    shapes = [part.shape for part in floating(after)]
-    sizes = [part.numel() for part in floating(after)]
+    inside, outside = floating(before)[block], floating(after)[block]
+    shapes = [part.shape for part in outside]
+    sizes = [part.numel() for part in outside]
     steps = min(steps, sum(sizes))
     basis = [np.random.default_rng(0).normal(size=sum(sizes))]
     basis[0] /= np.linalg.norm(basis[0])
@@ -61,8 +89,8 @@ def arnoldi(model: SequenceModel, symbol: int, state: State, steps: int = STEPS)
     for j in range(steps):
         v = [torch.from_numpy(part).to(before[0]).reshape(shape)
              for part, shape in zip(np.split(basis[j], np.cumsum(sizes)[:-1]), shapes)]  # fmt: skip
-        found = torch.autograd.grad(floating(after), floating(before), v, retain_graph=True, allow_unused=True)
-        filled = [g if g is not None else torch.zeros_like(part) for g, part in zip(found, floating(before))]
+        found = torch.autograd.grad(outside, inside, v, retain_graph=True, allow_unused=True)
+        filled = [g if g is not None else torch.zeros_like(part) for g, part in zip(found, inside)]
         w = torch.cat([g.flatten() for g in filled]).double().cpu().numpy()
         for _ in range(2):  # once is not enough in floating point
             along = np.array([q @ w for q in basis])
@@ -106,16 +134,24 @@ def eigenvalues(task: Task, model: SequenceModel, length: int, seed: int) -> dic
         here = states.get(symbol, [])[: SAMPLES[method]]
         if not here:
             continue
-        if method == "dense":
-            spectra = [Spectrum.of(np.linalg.eigvals(step_jacobian(model, symbol, state))) for state in here]
-        else:
-            spectra = [Spectrum.of(arnoldi(model, symbol, state)) for state in here]
-        symbols.append(summary(task.symbol_text(symbol), spectra))
+        symbols.append(summary(task.symbol_text(symbol), [spectrum(model, symbol, state) for state in here]))
     if not symbols:
         return {"absent": "no step was sampled"}
     shown = method if method == "dense" else f"Arnoldi, {STEPS} steps"
     negative = any((symbol["most_negative"] or 0.0) < NEGATIVE for symbol in symbols)
     return {"symbols": symbols, "method": shown, "negative": negative, "says": says(symbols)}
+
+
+def spectrum(model: SequenceModel, symbol: int, state: State) -> Spectrum:
+    """The eigenvalues of one step, block by block."""
+    found = []
+    for block in blocks(model, symbol, state):
+        dense = sum(part.numel() for part in floating(state)[block]) <= DENSE
+        if dense:
+            found.append(np.linalg.eigvals(step_jacobian(model, symbol, state, block)))
+        else:
+            found.append(arnoldi(model, symbol, state, block))
+    return Spectrum.of(np.concatenate(found))
 
 
 def drawn_symbols(task: Task, seed: int) -> list[int]:
@@ -164,7 +200,7 @@ def says(symbols: list[dict[str, Any]]) -> str:
     value = lowest["most_negative"] or 0.0
     largest = max(symbol["largest"] for symbol in symbols)
     if value < NEGATIVE:
-        flips = f"a step with {lowest['symbol']} has a real eigenvalue of {value:.3g}: it can flip a sign"
+        flips = f"a step with {lowest['symbol']} has a real eigenvalue of {brief(value)}: it can flip a sign"
     else:
         flips = "no step has a real eigenvalue below -0.05: no step flips a sign"
-    return f"{flips}; the largest magnitude is {largest:.3g}"
+    return f"{flips}; the largest magnitude is {brief(largest)}"

@@ -119,7 +119,7 @@ class Examined:
             "automaton": self.automaton,
         }  # fmt: skip
         for name, measure in parts.items():
-            self.tick(name)
+            self.tick("where it fails" if name == "error" else name)  # the other would read as a failure
             needs_state = name in ("gradient", "probe", "portrait", "separation", "eigenvalues", "automaton")
             record[name] = {"absent": self.no_state} if needs_state and self.no_state else measure()
         record["exploded_at"] = self.walk.exploded_at
