@@ -14,13 +14,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
 import torch
 import torch.nn.functional as F
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 
 from statetrack import ops
@@ -32,6 +31,7 @@ from statetrack.training.graph import WARM_UPS, Stepper
 from statetrack.training.loop import batch_loss
 
 GIB = 2**30
+SHAPE = (256, 1024, 16, 32)  # batch, steps, heads, N = V
 
 CEILINGS = """
 extern "C" __global__ void special(float* x, int n) {
@@ -72,7 +72,7 @@ class Row:
     what: str
     milliseconds: float
     tokens: int
-    gib: float
+    gib: float | None
     floor: float | None = None
 
 
@@ -180,39 +180,44 @@ def lstm_work(batch: int, steps: int, width: int) -> Callable[[], object]:
     return lambda: lstm(x)[0].sum().backward()
 
 
-def e88_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
-    """E88 at the sizes of the design, and its peers."""
-    batch, steps, heads, n = 256, 1024, 16, 32
-    shape = f"B={batch} T={steps} H={heads} N=V={n}"
+def e88_rows(top: Ceilings) -> Iterator[Row]:
+    """Our kernel at the sizes of the design."""
+    batch, steps, heads, n = SHAPE
     tokens = batch * steps
-    inputs = e88_inputs(batch, steps, heads, n)
+    inputs = e88_inputs(*SHAPE)
     whole, part = (e88_floor(inputs, top, backward=backward) for backward in (True, False))
+    shape = f"B={batch} T={steps} H={heads} N=V={n}"
     yield measured(f"e88 forward+backward, {shape}", tokens, e88_work(inputs, True, ours("cuda")), whole)
     yield measured("  forward", tokens, e88_work(inputs, False, ours("cuda")), part)
     yield measured('  forward, tanh="approx"', tokens, e88_work(inputs, False, ours("cuda", "approx")))
-    yield measured("  in Triton, forward+backward", tokens, e88_work(inputs, True, ours("triton")), whole, tries=3)
-    yield measured(
-        "  PyTorch loop, forward+backward", tokens, e88_work(inputs, True, ours("reference")), whole, tries=1
-    )
-    if compile_loop:
-        work = e88_work(inputs, True, compiled_loop())
-        yield measured("  torch.compile of the loop, 8 steps a call", tokens, work, whole, tries=1)
     del inputs
-    width = heads * n
-    yield measured(f"  cuDNN LSTM of width {width}", tokens, lstm_work(batch, steps, width), tries=3)
-    half = e88_inputs(batch, steps, heads, n, torch.bfloat16)
+    half = e88_inputs(*SHAPE, torch.bfloat16)
     floor = e88_floor(half, top, backward=True)
     yield measured("  bfloat16 inputs, forward+backward", tokens, e88_work(half, True, ours("cuda")), floor)
     del half
     few = e88_inputs(16, 2048, heads, n)
-    yield measured(
-        "e88 forward+backward, B=16 T=2048", 16 * 2048, e88_work(few, True, ours("cuda")),
-        e88_floor(few, top, backward=True),
-    )  # fmt: skip
+    floor = e88_floor(few, top, backward=True)
+    yield measured("e88 forward+backward, B=16 T=2048", 16 * 2048, e88_work(few, True, ours("cuda")), floor)
     for length in (512, 1024, 2048, 4096):
         inputs = e88_inputs(batch, length, heads, n)
         work = e88_work(inputs, True, ours("cuda"))
         yield measured(f"e88 forward+backward, B={batch} T={length}", batch * length, work)
+
+
+def other_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
+    """What else does the same, or nearly."""
+    batch, steps, heads, n = SHAPE
+    tokens = batch * steps
+    inputs = e88_inputs(*SHAPE)
+    floor = e88_floor(inputs, top, backward=True)
+    yield measured("  in Triton", tokens, e88_work(inputs, True, ours("triton")), floor, tries=3)
+    yield measured("  PyTorch loop", tokens, e88_work(inputs, True, ours("reference")), floor, tries=1)
+    if compile_loop:
+        work = e88_work(inputs, True, compiled_loop())
+        yield measured("  torch.compile of the loop, 8 steps a call", tokens, work, floor, tries=1)
+    del inputs
+    width = heads * n
+    yield measured(f"  cuDNN LSTM of width {width}", tokens, lstm_work(batch, steps, width), tries=3)
 
 
 def training_step(name: str, batch: int, steps: int, **options: int) -> Callable[[], object]:
@@ -228,32 +233,41 @@ def training_step(name: str, batch: int, steps: int, **options: int) -> Callable
 
 
 def step_rows() -> Iterator[Row]:
-    """Whole training steps."""
-    torch.cuda.reset_peak_memory_stats()
-    yield measured("e88-1l training step, B=256 T=1024", 256 * 1024, training_step("e88-1l", 256, 1024))
+    """Whole training steps. Their memory belongs to the recorded graph, where torch's peak does not see it."""
+    e88 = training_step("e88-1l", 256, 1024)
+    yield Row("e88-1l training step, B=256 T=1024", milliseconds(e88), 256 * 1024, None)
     for batch in (64, 128):
         for head_dim in (64, 16):
+            step = training_step("mamba2-32l", batch, 1024, head_dim=head_dim)
             what = f"mamba2-32l training step, head dim {head_dim}, B={batch} T=1024"
-            yield measured(what, batch * 1024, training_step("mamba2-32l", batch, 1024, head_dim=head_dim))
+            yield Row(what, milliseconds(step), batch * 1024, None)
 
 
 def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("benchmarks/gpu.py needs a CUDA device")
-    console = Console(width=120)
     top = ceilings()
-    table = Table("what", "ms", "tokens/s", "GiB", "floor ms", "ratio", box=None)
-    for rows in (e88_rows(top, "--no-compile" not in sys.argv), step_rows()):
-        for row in rows:
-            floor = ("", "") if row.floor is None else (f"{row.floor:.2f}", f"{row.milliseconds / row.floor:.2f}")
-            rate = row.tokens / row.milliseconds * 1e3
-            table.add_row(row.what, f"{row.milliseconds:.2f}", f"{rate:,.0f}", f"{row.gib:.2f}", *floor)
-    console.print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-    console.print(
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    print(
         f"ceilings: copy {top.bytes / 1e12:.2f} TB/s, special functions {top.special / 1e12:.2f} T/s, "
         f"multiply-adds {top.multiply_adds / 1e12:.2f} T/s"
     )
-    console.print(table)
+    show("what", "ms", "tokens/s", "GiB", "floor ms", "ratio")
+    for row in chain(e88_rows(top), step_rows()):
+        show_row(row)
+    show("e88 forward+backward, B=256 T=1024, by others")
+    for row in other_rows(top, "--no-compile" not in sys.argv):
+        show_row(row)
+
+
+def show(what: str, *figures: str) -> None:
+    print(f"{what:<50}", *(f"{figure:>{width}}" for figure, width in zip(figures, (8, 12, 6, 9, 6))), flush=True)
+
+
+def show_row(row: Row) -> None:
+    memory = "" if row.gib is None else f"{row.gib:.2f}"
+    floor = () if row.floor is None else (f"{row.floor:.2f}", f"{row.milliseconds / row.floor:.2f}")
+    show(row.what, f"{row.milliseconds:.2f}", f"{row.tokens / row.milliseconds * 1e3:,.0f}", memory, *floor)
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ def error(inputs: list[torch.Tensor], nonlinearity: str = "tanh", approx: bool =
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_any_number_of_lanes_a_column(emulated: None, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "lanes_of", lambda name, form: lanes)
-    worst, where = error([tensor.detach().float() for tensor in random_inputs(2, 11, 3, 16, 16)])
+    monkeypatch.setattr(cuda, "lanes_of", lambda name, form, n: lanes)
+    worst, where = error([tensor.detach().float() for tensor in random_inputs(2, 11, 3, 32, 16)])
     assert worst < 1e-5, where
 
 

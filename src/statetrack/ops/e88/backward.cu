@@ -2,73 +2,85 @@
 // kept state, leaving a state in scratch before each piece of SUB steps; then, last piece first, a piece is run again
 // with its states in shared memory and walked back. cpu.py spells out the gradients.
 //
-// The gradients of q, k, decay and beta are sums over the columns of a head. A warp sums over those it holds, and at the
-// end of a piece the block adds up its warps and writes.
+// Forward, lanes hold columns; walking back, a lane holds a tile of four rows by WIDE columns, which it takes from shared
+// memory. The gradient of v is then a sum over the lanes above and below one another, those of q and k over the lanes
+// beside one another, and neither takes many.
 
-constexpr int HELD = COLUMNS < V ? COLUMNS : V;      // columns of one head in a warp
-constexpr int PARTS = COLUMNS > V ? COLUMNS / V : 1;  // heads in a warp, whole or in part
-constexpr int OVER = V / HELD;                        // warps that a head lies over
+constexpr int QUADS = N / 4;                     // lanes above one another, of four rows each
+constexpr int ACROSS = 32 / QUADS;               // lanes beside one another
+constexpr int WIDE = COLUMNS / ACROSS;           // columns of a lane
+constexpr int HELD = COLUMNS < V ? COLUMNS : V;  // columns of one head in a warp
+constexpr int BESIDE = HELD / WIDE;              // lanes beside one another that hold them
+static_assert(WIDE >= 2, "a lane holds pairs of columns");
 
-// A state in shared memory: a lane writes its part of a column, and can take a whole row instead. A row of 33 quadruples
-// puts the 32 rows that are read at once into 32 banks.
-struct Slot {
-  float4 quads[N / 4][33];
-  float r[32];  // S'^T k of the step from here
-  __device__ void store(const float (&S)[ROWS], const Place& at) {
-#pragma unroll
-    for (int n = 0; n < ROWS; n += 4) {
-      quads[(at.part * ROWS + n) / 4][at.slot] = make_float4(S[n], S[n + 1], S[n + 2], S[n + 3]);
-    }
+// Number i of a tile: two rows by two columns come one after the other, as in shared memory.
+__device__ constexpr int row_of(int i) { return i % 8 / 4 * 2 + i % 2; }
+__device__ constexpr int column_of(int i) { return i / 8 * 2 + i % 4 / 2; }
+
+struct Tile {  // where this lane works, walking back
+  int quad, beside, first, head, column, row;  // first: the first of its columns among the block's 32
+  bool real;
+  __device__ Tile(int rows) {
+    quad = threadIdx.x % 32 / ACROSS;
+    beside = threadIdx.x % ACROSS;
+    first = threadIdx.x / 32 * COLUMNS + beside * WIDE;
+    head = first / V;
+    column = first % V;
+    row = blockIdx.x * HEADS + head;
+    real = row < rows;
+    if (!real) row = rows - 1;
   }
-  __device__ void load(float (&S)[ROWS], const Place& at) const {
-#pragma unroll
-    for (int n = 0; n < ROWS; n += 4) {
-      const float4 four = quads[(at.part * ROWS + n) / 4][at.slot];
-      S[n] = four.x, S[n + 1] = four.y, S[n + 2] = four.z, S[n + 3] = four.w;
-    }
+  __device__ long long state(int i) const {
+    return (long long)row * N * V + (quad * 4 + row_of(i)) * V + column + column_of(i);
   }
 };
 
-// Sums over a warp's columns, a row of a head for a lane: lane + 32 i serves row (lane + 32 i) % N.
-constexpr int SUMS = PARTS * N, EACH = (SUMS + 31) / 32;
+// A state in shared memory: two rows by two columns to 16 bytes, so placed that neither the lanes that write columns nor
+// those that read tiles meet in a bank.
+constexpr int PITCH = ACROSS == 8 ? 12 : ACROSS;             // between the pairs of columns of a lane
+constexpr int SPAN = PITCH * (WIDE / 2 - 1) + ACROSS;        // pairs of a warp
+constexpr int LINE = SPAN * LANES + (ACROSS == 4 ? 2 : 0);   // of a block
 
-template <bool WEIGHTED>
-__device__ void sum_rows(const Slot& slot, const float* weights, const Place& at, float (&sums)[EACH]) {
+struct Slot {
+  float4 pairs[N / 2][LINE];
+  float e[32];  // e of the step from here; later the gradients of decay and beta, a pair for HELD columns
+  __device__ float2* place(const Place& at) {  // of this lane's column
+    const int column = at.slot % COLUMNS, of_tile = column % WIDE;
+    float4* four = &pairs[at.part * ROWS / 2][at.warp * SPAN + column / WIDE + of_tile / 2 * PITCH];
+    return reinterpret_cast<float2*>(four) + of_tile % 2;
+  }
+  static __device__ void store(float2* place, const float (&S)[ROWS]) {
 #pragma unroll
-  for (int i = 0; i < EACH; i++) {
-    const int n = (at.lane + 32 * i) % N, first = at.warp * COLUMNS + (at.lane + 32 * i) / N % PARTS * HELD;
-    const float* row = reinterpret_cast<const float*>(&slot.quads[n / 4][first]) + n % 4;
-    float four[4] = {0, 0, 0, 0};
+    for (int n = 0; n < ROWS; n += 2) place[n * LINE] = make_float2(S[n], S[n + 1]);
+  }
+  __device__ void load(float (&S)[ROWS], const Tile& tile) const {
+    const float4* from = &pairs[tile.quad * 2][tile.first / COLUMNS * SPAN + tile.beside];
 #pragma unroll
-    for (int c = 0; c < HELD; c += 4) {
-      float x[4] = {1, 1, 1, 1};
-      if (WEIGHTED) read_four(weights + first + c, x);
-#pragma unroll
-      for (int j = 0; j < 4; j++) four[j] = fmaf(row[4 * (c + j)], x[j], four[j]);
+    for (int i = 0; i < ROWS; i += 4) {
+      const float4 four = from[i / 8 * PITCH + i % 8 / 4 * LINE];
+      S[i] = four.x, S[i + 1] = four.y, S[i + 2] = four.z, S[i + 3] = four.w;
     }
-    sums[i] = (four[0] + four[1]) + (four[2] + four[3]);
   }
-}
+  // A lane's sums of a step over its columns, four of dq or of dk: in the place of a state that is not needed any more.
+  __device__ float4& sums(int warp, int lane, bool of_key) {
+    constexpr int SIDE = COLUMNS / 2;
+    return pairs[of_key * 32 / SIDE + lane / SIDE][warp * SPAN + lane % SIDE];
+  }
+};
 
-// A warp's part of the sums of a step, in the slot of its last state, which is not needed any more: SUMS numbers of dq,
-// SUMS of dk, then ddecay and dbeta of each head.
-__device__ float* part_of(Slot& slot, int warp, int number) {
-  return reinterpret_cast<float*>(&slot.quads[number / (4 * COLUMNS)][warp * COLUMNS]) + number % (4 * COLUMNS);
-}
-__device__ void store_parts(Slot& slot, const Place& at, int from, const float (&sums)[EACH]) {
+// sums += S x, over this lane's columns.
+__device__ void add_columns(float (&sums)[4], const float (&S)[ROWS], const float (&x)[WIDE]) {
 #pragma unroll
-  for (int i = 0; i < EACH; i++) {
-    const int number = at.lane + 32 * i;
-    if (SUMS % 32 == 0 || number < SUMS) *part_of(slot, at.warp, from + number) = sums[i];
-  }
+  for (int i = 0; i < ROWS; i++) sums[row_of(i)] = fmaf(S[i], x[column_of(i)], sums[row_of(i)]);
 }
 
-__device__ void write_four(number* to, float4 x) {
+__device__ float4 to_quad(const float (&x)[4]) { return make_float4(x[0], x[1], x[2], x[3]); }
+
+__device__ void write_two(number* to, float x, float y) {
 #if HALF
-  const number four[4] = {narrow(x.x), narrow(x.y), narrow(x.z), narrow(x.w)};
-  *reinterpret_cast<uint2*>(to) = make_uint2(four[0] | (unsigned)four[1] << 16, four[2] | (unsigned)four[3] << 16);
+  *reinterpret_cast<unsigned*>(to) = narrow(x) | (unsigned)narrow(y) << 16;
 #else
-  *reinterpret_cast<float4*>(to) = x;
+  *reinterpret_cast<float2*>(to) = make_float2(x, y);
 #endif
 }
 
@@ -77,7 +89,7 @@ struct Room {  // the backward pass in shared memory, which decides how many blo
   Slot slots[SUB + 1];  // the states before each step of a piece, and after the last
 };
 
-// Add up the warps' parts of a piece, and write.
+// Add up the lanes' sums of a piece, and write.
 __device__ void write_sums(Room& room, const Place& at, int t0, int steps, int rows, number* dq, number* dk,
                            float* ddecay, float* dbeta) {
   auto token = [&](int i, int head) {
@@ -85,29 +97,29 @@ __device__ void write_sums(Room& room, const Place& at, int t0, int steps, int r
     return origin + (long long)(t0 + i) * at.H;
   };
   auto is_real = [&](int i, int head) { return i < steps && blockIdx.x * HEADS + head < rows; };
-  constexpr int QUADS = N / 4, ALL_QUADS = 2 * SUB * HEADS * QUADS;
+  constexpr int ALL_QUADS = 2 * SUB * HEADS * QUADS;
 #pragma unroll
   for (int from = 0; from < ALL_QUADS; from += THREADS) {
-    const int j = from + threadIdx.x, n = j % QUADS * 4, head = j / QUADS % HEADS, i = j / (QUADS * HEADS) % SUB;
+    const int j = from + threadIdx.x, quad = j % QUADS, head = j / QUADS % HEADS, i = j / (QUADS * HEADS) % SUB;
     const bool of_key = j >= ALL_QUADS / 2;
     if (j < ALL_QUADS && is_real(i, head)) {
       float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
-      for (int w = 0; w < OVER; w++) {
-        const int number = of_key * SUMS + head % PARTS * N + n;
-        const float4 x = *reinterpret_cast<float4*>(part_of(room.slots[i + 1], head * OVER / PARTS + w, number));
+      for (int column = 0; column < V; column += WIDE) {
+        const int place = head * V + column;
+        const float4 x = room.slots[i + 1].sums(place / COLUMNS, quad * ACROSS + place % COLUMNS / WIDE, of_key);
         sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
       }
-      write_four((of_key ? dk : dq) + token(i, head) * N + n, sum);
+      number* to = (of_key ? dk : dq) + token(i, head) * N + quad * 4;
+      write_two(to, sum.x, sum.y);
+      write_two(to + 2, sum.z, sum.w);
     }
   }
   const int which = threadIdx.x % 2, head = threadIdx.x / 2 % HEADS, i = threadIdx.x / (2 * HEADS);
   if (i < SUB && is_real(i, head)) {
     float sum = 0;
 #pragma unroll
-    for (int w = 0; w < OVER; w++) {
-      sum += *part_of(room.slots[i + 1], head * OVER / PARTS + w, 2 * SUMS + head % PARTS * 2 + which);
-    }
+    for (int column = 0; column < V; column += HELD) sum += room.slots[i].e[head * V + column + which];
     (which ? dbeta : ddecay)[token(i, head)] = sum;
   }
 }
@@ -122,18 +134,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   const int chunks = (T + KEEP - 1) / KEEP;
   float4* bounds = reinterpret_cast<float4*>(scratch) + (long long)blockIdx.x * (KEEP / SUB) * N * 8 +
                    at.part * ROWS / 4 * 32 + at.slot;
-  const bool writes = at.real && at.part == 0;
-  dv += at.token(T - 1) * V + at.column;  // walks back with the steps
-  float G[ROWS], S[ROWS];
-  load_state(G, dlast + at.state());
-  auto fetch = [&](int buffer, int t0, bool all) {
-    stage<N, true>(0, at, staged.place(buffer, K_AT), k, t0, rows);
-    stage<V, false>(1, at, staged.place(buffer, V_AT), v, t0, rows);
-    stage_scalars(0, at, staged.decay[buffer], decay, t0, rows);
-    stage_scalars(1, at, staged.beta[buffer], beta, t0, rows);
-    if (all) {
-      stage<N, true>(2, at, staged.place(buffer, Q_AT), q, t0, rows);
-      stage<V, false>(3, at, staged.place(buffer, O_AT), dout, t0, rows);
+  const Tile tile(rows);
+  float2* const first_place = room.slots[0].place(at);
+  const bool writes = tile.real && tile.quad == 0;
+  dv += (at.origin_of(tile.row) + (long long)(T - 1) * H) * V + tile.column;  // walks back with the steps
+  float S[ROWS], G[ROWS];  // G: the gradient in the state, a tile
+#pragma unroll
+  for (int i = 0; i < ROWS; i++) G[i] = dlast[tile.state(i)];
+  const Feed feed(at, rows);
+  auto fetch = [&](int buffer, int t0, bool all) {  // the warps share the copying
+    if (at.warp == 0) {
+      feed.copy<N, true>(staged.place(buffer, K_AT), k, t0);
+      feed.copy_scalars(staged.decay[buffer], decay, t0);
+      if (all) feed.copy<N, true>(staged.place(buffer, Q_AT), q, t0);
+    }
+    if (at.warp == 1 % LANES) {
+      feed.copy<V, false>(staged.place(buffer, V_AT), v, t0);
+      feed.copy_scalars(staged.beta[buffer], beta, t0);
+      if (all) feed.copy<V, false>(staged.place(buffer, O_AT), dout, t0);
     }
   };
   for (int chunk = chunks - 1; chunk >= 0; chunk--) {
@@ -151,12 +169,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       arrive();
       fetch(buffer ^ 1, begin + (piece + 1) * SUB, piece == pieces - 2);  // the last piece is walked back next
       const Sequences& given = staged.ready<Q_AT>(buffer);
-      Reader from(given, staged, buffer, at);
+      Reader from(given, staged, buffer, at.head, at.part * ROWS, at.slot);
 #pragma unroll 1
       for (int i = 0; i < SUB; i++, from.move(1)) {
-        float r;
-        const float e = error_of(S, from.key, from.value(), from.beta(), r);
-        step<false>(S, from.key, e, from.decay());
+        float key[ROWS];
+        read_some(from.key, key);
+        const float e = error_of(S, key, from.value(), from.beta());
+        step<false>(S, key, e, from.decay());
       }
     }
 
@@ -166,92 +185,108 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       arrive();
       if (piece > 0) fetch(buffer ^ 1, t0 - SUB, true);
       const Sequences& given = staged.ready<END>(buffer);
-      Reader from(given, staged, buffer, at);
+      Reader from(given, staged, buffer, at.head, at.part * ROWS, at.slot);
       Slot* slot = room.slots;
+      float2* place = first_place;
 #pragma unroll 1
-      for (int i = 0; i < steps; i++, slot++, from.move(1)) {
-        slot->store(S, at);
-        float r;
-        const float e = error_of(S, from.key, from.value(), from.beta(), r);
-        slot->r[at.slot] = r;
-        step<true>(S, from.key, e, from.decay());
+      for (int i = 0; i < steps; i++, slot++, place += sizeof(Slot) / sizeof(float2), from.move(1)) {
+        Slot::store(place, S);
+        float key[ROWS];
+        read_some(from.key, key);
+        const float e = error_of(S, key, from.value(), from.beta());
+        slot->e[at.slot] = e;
+        step<true>(S, key, e, from.decay());
       }
-      slot->store(S, at);
+      Slot::store(place, S);
       __syncwarp();
       float4 next[ROWS / 4];  // the state before the piece before this one, on its way while this one is walked
       if (piece > 0) {
 #pragma unroll
         for (int n = 0; n < ROWS / 4; n++) next[n] = bounds[((piece - 1) * N / 4 + n) * 32];
       }
+      from = Reader(given, staged, buffer, tile.head, tile.quad * 4, tile.first);
+      from.move(steps);
+      float state[ROWS];  // after a step, then before it
+      slot->load(state, tile);
 #pragma unroll 1
-      for (int i = steps - 1; i >= 0; i--) {
+      for (int i = steps; i > 0; i--) {
         from.move(-1);
-        Slot& after = *slot--;
-        const float *key = from.key, *query = from.key + Q_AT;
-        const float value = from.value(), o = from.gradient();
-        const float d = from.decay(), b = from.beta(), r = slot->r[at.slot];
-        float of_query[EACH], of_key[EACH];
-        sum_rows<true>(after, from.row + (O_AT - V_AT), at, of_query);  // dq = S do
+        Slot& done = *slot--;
+        float query[4], key[4], e[WIDE], o[WIDE];
+        read_some(from.key, key);
+        read_some(from.key + Q_AT, query);
+        read_some(slot->e + tile.first, e);
+        read_some(from.own + (O_AT - V_AT), o);
+        const float d = from.decay(), b = from.beta();
         // out = S^T q and S = f(Z): G becomes the gradient in Z, and de = G^T k.
-        float des[4] = {0, 0, 0, 0};
+        float of_query[4] = {0, 0, 0, 0}, of_key[4] = {0, 0, 0, 0};
+        add_columns(of_query, state, o);  // dq = S do
+        float de[WIDE];
 #pragma unroll
-        for (int n = 0; n < ROWS; n += 4) {
-          float x[4], y[4];
-          read_four(query + n, x);
-          read_four(key + n, y);
+        for (int c = 0; c < WIDE; c++) de[c] = 0;
 #pragma unroll
-          for (int j = 0; j < 4; j++) {
-            float g = fmaf(x[j], o, G[n + j]);
+        for (int i = 0; i < ROWS; i++) {
+          const int n = row_of(i), c = column_of(i);
+          float g = fmaf(query[n], o[c], G[i]);
 #if FORM == 0
-            g = fmaf(-g * S[n + j], S[n + j], g);
+          g = fmaf(-g * state[i], state[i], g);
 #endif
-            des[j] = fmaf(g, y[j], des[j]);
-            G[n + j] = g;
-          }
+          de[c] = fmaf(g, key[n], de[c]);
+          G[i] = g;
         }
-        const float de = over_rows((des[0] + des[1]) + (des[2] + des[3]));
+        slot->load(state, tile);
+#pragma unroll
+        for (int apart = ACROSS; apart < 32; apart *= 2) {
+#pragma unroll
+          for (int c = 0; c < WIDE; c++) de[c] += __shfl_xor_sync(ALL, de[c], apart);
+        }
+        // Z = d S' + k e^T: G becomes the gradient in S', and over columns dk = G e. With the delta rule, where
+        // e = v - beta S'^T k, dk has -beta S' de as well, and dbeta is -k . S' de.
+        add_columns(of_key, G, e);
+        float decayed = 0, rated = 0;
 #if FORM == 2
-        const float e = b * value, dr = 0, dvalue = b * de, drate = de * value;
+        float value[WIDE];
+        read_some(from.own, value);
+#pragma unroll
+        for (int c = 0; c < WIDE; c++) {  // e = beta v
+          rated = fmaf(de[c], value[c], rated);
+          de[c] *= b;
+        }
+        if (tile.quad) rated = 0;  // lanes above one another have the same
 #else
-        const float e = fmaf(-b, r, value), dr = -b * de, dvalue = de, drate = -de * r;
+        float of_error[4] = {0, 0, 0, 0};
+        add_columns(of_error, state, de);
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+          of_key[n] = fmaf(-b, of_error[n], of_key[n]);
+          rated = fmaf(-key[n], of_error[n], rated);
+        }
 #endif
-        if (writes) *dv = narrow(dvalue);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+          decayed = fmaf(G[i], state[i], decayed);
+          G[i] *= d;
+#if FORM != 2
+          G[i] = fmaf(key[row_of(i)] * -b, de[column_of(i)], G[i]);
+#endif
+        }
+        if (writes) {
+#pragma unroll
+          for (int c = 0; c < WIDE; c += 2) write_two(dv + c, de[c], de[c + 1]);
+        }
         dv -= (long long)H * V;
-        // Z = d S' + k e^T with e = v - beta S'^T k: G becomes the gradient in S', and dk = G e + S' dr over columns.
-        float share[ROWS], sums[4] = {0, 0, 0, 0};
-        slot->load(S, at);
+        // Both sums over the columns of a head, after one exchange a half of the lanes for each.
+        const bool lower = tile.quad >= QUADS / 2;
+        float both = lower ? rated : decayed;
+        both += __shfl_xor_sync(ALL, lower ? decayed : rated, 16);
 #pragma unroll
-        for (int n = 0; n < ROWS; n += 4) {
-          float y[4];
-          read_four(key + n, y);
-#pragma unroll
-          for (int j = 0; j < 4; j++) {
-            const float g = G[n + j], s = S[n + j];
-            share[n + j] = fmaf(g, e, s * dr);
-            sums[j] = fmaf(g, s, sums[j]);
-            G[n + j] = fmaf(d, g, y[j] * dr);
-          }
+        for (int apart = 8; apart > 0; apart /= 2) {
+          if (apart >= ACROSS || apart < BESIDE) both += __shfl_xor_sync(ALL, both, apart);
         }
-        __syncwarp();  // the rows of `after` have been read
-        after.store(share, at);
-        __syncwarp();
-        sum_rows<false>(after, nullptr, at, of_key);
-        // Both sums over the columns: with more lanes a column, the first two of them go on with one each.
-        float decayed = over_rows((sums[0] + sums[1]) + (sums[2] + sums[3])), rated = drate;
-        if (LANES > 1) decayed = at.part ? rated : decayed;
-#pragma unroll
-        for (int apart = HELD / 2; apart > 0; apart /= 2) {
-          decayed += __shfl_xor_sync(ALL, decayed, apart);
-          if (LANES == 1) rated += __shfl_xor_sync(ALL, rated, apart);
-        }
-        __syncwarp();
-        store_parts(after, at, 0, of_query);
-        store_parts(after, at, SUMS, of_key);
-        if (at.part < 2 && at.slot % HELD == 0) {
-          float* both = part_of(after, at.warp, 2 * SUMS + at.slot % COLUMNS / HELD * 2);
-          both[at.part] = decayed;
-          if (LANES == 1) both[1] = rated;
-        }
+        __syncwarp();  // `done` and e have been read
+        done.sums(at.warp, at.lane, false) = to_quad(of_query);
+        done.sums(at.warp, at.lane, true) = to_quad(of_key);
+        if (tile.quad % (QUADS / 2) == 0 && tile.beside % BESIDE == 0) slot->e[tile.first + lower] = both;
       }
       __syncthreads();
       write_sums(room, at, t0, steps, rows, dq, dk, ddecay, dbeta);
@@ -261,5 +296,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       }
     }
   }
-  if (at.real) store_state(G, dfirst + at.state());
+  if (tile.real) {
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) dfirst[tile.state(i)] = G[i];
+  }
 }

@@ -20,16 +20,16 @@ SUB = 4
 RESIDENT = {"e88_forward": 16, "e88_backward": 8}  # this and lanes_of: the fastest of those tried on one H200
 
 
-def lanes_of(name: str, form: str) -> int:
-    """Lanes a column. A second one hides waiting and costs instructions."""
-    return 2 if name == "e88_backward" and form != "ssd" else 1
+def lanes_of(name: str, form: str, n: int) -> int:
+    """Lanes a column. A second one hides waiting and costs instructions; each holds eight rows or more."""
+    return 2 if name == "e88_backward" and form != "ssd" and n > 8 else 1
 
 
 def kernel(name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool) -> Any:
     """The kernel e88_forward or e88_backward for these sizes."""
     macros = {
         "N": n, "V": width, "HALF": int(dtype == torch.bfloat16), "FORM": FORMS[form], "APPROX": int(approx),
-        "KEEP": KEEP[dtype], "SUB": SUB, "LANES": lanes_of(name, form), "RESIDENT": RESIDENT[name],
+        "KEEP": KEEP[dtype], "SUB": SUB, "LANES": lanes_of(name, form, n), "RESIDENT": RESIDENT[name],
     }  # fmt: skip
     files = tuple(FOLDER / file for file in ("instructions.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu"))
     return compiled(files, name, tuple(macros.items()))
@@ -54,8 +54,9 @@ class E88OnCUDA(torch.autograd.Function):
         bind(v.device)
         run = kernel("e88_forward", n, width, v.dtype, form, approx)
         arguments = [q, k, v, decay, beta, state, out, kept, last, steps, heads, k.shape[2], rows]
+        grid, block = (blocks_of(rows, width), 1, 1), (32 * lanes_of("e88_forward", form, n), 1, 1)
         with torch.cuda.device(v.device):
-            run(grid=(blocks_of(rows, width), 1, 1), block=(32 * lanes_of("e88_forward", form), 1, 1), args=arguments)
+            run(grid=grid, block=block, args=arguments)
         return out, last, kept
 
     @staticmethod
@@ -87,7 +88,7 @@ class E88OnCUDA(torch.autograd.Function):
             steps, heads, shared, rows,
         ]  # fmt: skip
         with torch.cuda.device(v.device):
-            run(grid=(blocks, 1, 1), block=(32 * lanes_of("e88_backward", ctx.form), 1, 1), args=arguments)
+            run(grid=(blocks, 1, 1), block=(32 * lanes_of("e88_backward", ctx.form, n), 1, 1), args=arguments)
         if shared != heads:
             dq, dk = (side.unflatten(2, (shared, -1)).sum(3) for side in (dq, dk))
         return dq, dk, dv, ddecay, dbeta, dstate, None, None

@@ -75,12 +75,6 @@ __device__ void saturate(float (&z)[ROWS]) {
 #endif
 }
 
-// Four numbers of shared memory; every lane of a head reads the same address.
-__device__ void read_four(const float* from, float (&x)[4]) {
-  const float4 raw = *reinterpret_cast<const float4*>(from);
-  x[0] = raw.x, x[1] = raw.y, x[2] = raw.z, x[3] = raw.w;
-}
-
 // The sum over the lanes of a column.
 __device__ float over_rows(float x) {
 #pragma unroll
@@ -88,31 +82,36 @@ __device__ float over_rows(float x) {
   return x;
 }
 
-// S . x for a staged row x, of which `row` is this lane's part, in four independent sums.
-__device__ float dot(const float (&S)[ROWS], const float* row) {
+// Numbers of shared memory that lie side by side.
+template <int COUNT>
+__device__ void read_some(const float* from, float (&x)[COUNT]) {
+  if constexpr (COUNT % 4) {
+    const float2 two = *reinterpret_cast<const float2*>(from);
+    x[0] = two.x, x[1] = two.y;
+  } else {
+#pragma unroll
+    for (int i = 0; i < COUNT; i += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(from + i);
+      x[i] = four.x, x[i + 1] = four.y, x[i + 2] = four.z, x[i + 3] = four.w;
+    }
+  }
+}
+
+// S . x, in four independent sums.
+__device__ float dot(const float (&S)[ROWS], const float (&x)[ROWS]) {
   float sums[4] = {0, 0, 0, 0};
 #pragma unroll
-  for (int n = 0; n < ROWS; n += 4) {
-    float x[4];
-    read_four(row + n, x);
-#pragma unroll
-    for (int i = 0; i < 4; i++) sums[i] = fmaf(S[n + i], x[i], sums[i]);
-  }
+  for (int n = 0; n < ROWS; n++) sums[n % 4] = fmaf(S[n], x[n], sums[n % 4]);
   return over_rows((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 // S <- f(d S + k e^T)
 template <bool EXACT>
-__device__ void step(float (&S)[ROWS], const float* key, float e, float d) {
+__device__ void step(float (&S)[ROWS], const float (&key)[ROWS], float e, float d) {
   e *= SCALE;
   d *= SCALE;
 #pragma unroll
-  for (int n = 0; n < ROWS; n += 4) {
-    float k[4];
-    read_four(key + n, k);
-#pragma unroll
-    for (int i = 0; i < 4; i++) S[n + i] = fmaf(d, S[n + i], k[i] * e);
-  }
+  for (int n = 0; n < ROWS; n++) S[n] = fmaf(d, S[n], key[n] * e);
 #if FORM == 0
   saturate<EXACT>(S);
 #endif
@@ -120,7 +119,7 @@ __device__ void step(float (&S)[ROWS], const float* key, float e, float d) {
 
 struct Place {  // where this lane works: row = b * H + h, and the tokens of that row are H apart, from `origin` on
   int lane, warp, part, slot, head, column, H, QH, T, row;  // slot: the column among the block's 32
-  long long origin, key_origin;
+  long long origin;
   bool real;  // the last block may have heads to spare
   __device__ Place(int T, int H, int QH, int rows) : H(H), QH(QH), T(T) {
     lane = threadIdx.x % 32;
@@ -133,11 +132,9 @@ struct Place {  // where this lane works: row = b * H + h, and the tokens of tha
     real = row < rows;
     if (!real) row = rows - 1;
     origin = origin_of(row);
-    key_origin = key_origin_of(row);
   }
   __device__ long long origin_of(int row) const { return (long long)(row / H) * T * H + row % H; }
   __device__ long long key_origin_of(int row) const { return (long long)(row / H) * T * QH + row % H / (H / QH); }
-  __device__ long long token(int t) const { return origin + (long long)t * H; }
   __device__ long long state(long long number) const { return number * N * V + part * ROWS * V + column; }
   __device__ long long state() const { return state(row); }
 };
@@ -188,71 +185,71 @@ struct Staged {
 
 // A lane's place in what is staged, at the first step until it moves.
 struct Reader {
-  const float *key, *row, *own, *scalars;  // its part of k; v of the block's columns; its own; decay, with beta behind
-  __device__ Reader(const Sequences& given, const Staged& staged, int buffer, const Place& at) {
-    key = given.k + at.head * N + at.part * ROWS;
-    row = given.v;
-    own = row + at.slot;
-    scalars = staged.decay[buffer] + at.head;
+  const float *key, *own, *scalars;  // its rows of k; its columns of v; decay, with beta behind
+  __device__ Reader(const Sequences& given, const Staged& staged, int buffer, int head, int row, int column) {
+    key = given.k + head * N + row;
+    own = given.v + column;
+    scalars = staged.decay[buffer] + head;
   }
   __device__ void move(int steps) {
     key += steps * HEADS * N;
-    row += steps * 32;
     own += steps * 32;
     scalars += steps * HEADS;
   }
   __device__ float value() const { return *own; }
-  __device__ float gradient() const { return own[O_AT - V_AT]; }
   __device__ float decay() const { return *scalars; }
   __device__ float beta() const { return scalars[2 * SUB * HEADS]; }
 };
 
-// Copy SUB steps of sequence number `which` into shared memory, 16 bytes a lane at a time, without waiting. The warps
-// take the sequences in turn. Steps past the end repeat the last one and are never used.
-template <int WIDTH, bool KEYED>
-__device__ void stage(int which, const Place& at, number* to, const number* from, int t0, int rows) {
-  if (at.warp != which % LANES) return;
-  constexpr int ROW = WIDTH / PIECE;
+// The copies of this lane into shared memory: of sequences 16 bytes at a time, of decay and beta a number. Numbers of
+// such pieces fit into 32 bits on any card.
+struct Feed {
+  int key_step, value_step, scalar_step, T;    // the first step, of SUB, that it copies a part of
+  unsigned key, value, scalar;                 // that part, were the sequence to begin with the SUB steps
+  unsigned keys, values, scalars;              // parts from a step to the next
+  static constexpr int KEY_ROW = N / PIECE, VALUE_ROW = V / PIECE;  // parts in a row
+  __device__ Feed(const Place& at, int rows) : T(at.T) {
+    auto row = [&](int head) { return min(blockIdx.x * HEADS + head % HEADS, rows - 1); };
+    key_step = at.lane / (KEY_ROW * HEADS);
+    key = at.key_origin_of(row(at.lane / KEY_ROW)) * KEY_ROW + at.lane % KEY_ROW;
+    keys = at.QH * KEY_ROW;
+    value_step = at.lane / (VALUE_ROW * HEADS);
+    value = at.origin_of(row(at.lane / VALUE_ROW)) * VALUE_ROW + at.lane % VALUE_ROW;
+    values = at.H * VALUE_ROW;
+    scalar_step = at.lane / HEADS;
+    scalar = at.origin_of(row(at.lane));
+    scalars = at.H;
+  }
+  // Copy SUB steps from t0 on without waiting. Steps past the end repeat the last one and are never used.
+  template <int WIDTH, bool KEYED>
+  __device__ void copy(number* to, const number* from, int t0) const {
+    constexpr int AT_ONCE = 32 / (HEADS * WIDTH / PIECE);  // steps that a warp copies at once
+    const uint4* pieces = reinterpret_cast<const uint4*>(from);
 #pragma unroll
-  for (int i = 0; i < SUB * HEADS * ROW; i += 32) {
-    const int piece = i + at.lane;
-    if (SUB * HEADS * ROW % 32 == 0 || piece < SUB * HEADS * ROW) {
-      const int t = min(t0 + piece / (HEADS * ROW), at.T - 1);
-      long long token = KEYED ? at.key_origin : at.origin;
-      if (HEADS > 1) {
-        const int row = min(blockIdx.x * HEADS + piece / ROW % HEADS, rows - 1);
-        token = KEYED ? at.key_origin_of(row) : at.origin_of(row);
-      }
-      token += (long long)t * (KEYED ? at.QH : at.H);
-      copy_16(to + piece * PIECE, from + token * WIDTH + piece % ROW * PIECE);
+    for (int i = 0; i < SUB; i += AT_ONCE) {
+      const int step = i + (KEYED ? key_step : value_step), t = min(t0 + step, T - 1);
+      const unsigned number = KEYED ? key + t * keys : value + t * values;
+      if (AT_ONCE <= SUB || step < SUB) copy_16(to + (threadIdx.x % 32 + i * (32 / AT_ONCE)) * PIECE, pieces + number);
     }
   }
-}
-
-// The same for decay or beta, one number a head and step.
-__device__ void stage_scalars(int which, const Place& at, float* to, const float* from, int t0, int rows) {
-  if (at.warp != which % LANES) return;
-  if (at.lane < SUB * HEADS) {
-    const int t = min(t0 + at.lane / HEADS, at.T - 1);
-    const int row = min(blockIdx.x * HEADS + at.lane % HEADS, rows - 1);
-    const long long token = (HEADS == 1 ? at.origin : at.origin_of(row)) + (long long)t * at.H;
-    copy_4(to + at.lane, from + token);
+  __device__ void copy_scalars(float* to, const float* from, int t0) const {
+    const unsigned number = scalar + min(t0 + scalar_step, T - 1) * scalars;
+    if (scalar_step < SUB) copy_4(to + threadIdx.x % 32, from + number);
   }
-}
+};
+
 // The copies are here, and every warp of the block has done what it did before.
 __device__ void arrive() {
   wait_for_copies();
   __syncthreads();
 }
 
-// What write e adds: k e^T.
-__device__ float error_of(const float (&S)[ROWS], const float* key, float v, float beta, float& r) {
+// What is written: k e^T.
+__device__ float error_of(const float (&S)[ROWS], const float (&key)[ROWS], float v, float beta) {
 #if FORM == 2
-  r = v;
   return beta * v;
 #else
-  r = dot(S, key);
-  return fmaf(-beta, r, v);
+  return fmaf(-beta, dot(S, key), v);
 #endif
 }
 
