@@ -167,3 +167,33 @@ def test_memory_that_runs_out_while_building_is_one_line(monkeypatch):
     monkeypatch.setattr(loop, "FlatParameters", full)
     with pytest.raises(BadInput, match=r"out of memory: 2 x mlp\[hidden=4\] at length 4 does not fit"):
         train_many("txc", "mlp[hidden=4]", length=4, seeds=[0, 1], settings=SHORT)
+
+
+def test_an_evaluation_that_does_not_fit_is_made_in_smaller_passes(monkeypatch):
+    honest, tried = Evaluator._predict, []
+
+    def small_memory(self, inputs):
+        tried.append(len(inputs))
+        if len(inputs) > 100:
+            raise torch.OutOfMemoryError("no more")
+        return honest(self, inputs)
+
+    def beyond():
+        return Evaluator(st.task("txc"), Copy(), 8, seed=3).beyond(16)
+
+    whole = beyond()
+    monkeypatch.setattr(Evaluator, "_predict", small_memory)
+    assert beyond() == whole
+    assert max(tried) > 100  # else nothing was made smaller
+    assert sum(rows for rows in tried if rows <= 100) == whole["rows"]
+
+
+def test_an_evaluation_of_which_not_one_row_fits_says_so(monkeypatch):
+    def no_memory(self, inputs):
+        raise torch.OutOfMemoryError("no more")
+
+    monkeypatch.setattr(Evaluator, "_predict", no_memory)
+    assert Evaluator(st.task("txc"), Copy(), 8, seed=3).beyond(16) == {
+        "accuracy": None,
+        "reason": "OutOfMemoryError: no more",
+    }

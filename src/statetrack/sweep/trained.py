@@ -55,6 +55,8 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
     import torch
 
     from statetrack.training import train_many
+    from statetrack.training.memory import hand_back
+    from statetrack.training.train import pick_device
 
     torch.set_num_threads(1)
     began, first = time.monotonic(), cells[0]
@@ -65,8 +67,7 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
             protocol_or_name=_rules(first), stream=first.protocol[STREAM], out=scratch, device=device,
         )  # fmt: skip
     finally:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()  # for the other workers on this GPU
+        hand_back(pick_device(device))  # to the other workers on this GPU
     seconds = (time.monotonic() - began) / len(cells)
     for cell, result in zip(cells, results):
         if result.cell != cell:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from statetrack.models.custom import one_line
 from statetrack.tasks.base import Batch, Task
 from statetrack.tasks.finite import BinaryTask
 from statetrack.training import metrics
+from statetrack.training.memory import hand_back, ran_out_of_memory
 
 TEST_ROWS = 1024
 TEST_TOKENS = {"cpu": 2**19, "cuda": 2**23}  # of one evaluation
@@ -156,12 +157,18 @@ class Evaluator:
         return max(16, min(TEST_ROWS, tokens // length))
 
     def right(self, batch: Batch) -> NDArray[np.bool_]:
-        """Where the model's answer is the right one."""
-        return np.concatenate([self._predict(part) for part in self._parts(batch.inputs)]) == batch.targets
-
-    def _parts(self, inputs: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        rows = pass_rows(self.device, inputs.shape[1], self.task.outputs)
-        yield from (inputs[begin : begin + rows] for begin in range(0, len(inputs), rows))
+        """Where the model's answer is the right one. Where a pass takes too much memory, it is made with fewer rows."""
+        count, length = batch.inputs.shape
+        rows = min(count, pass_rows(self.device, length, self.task.outputs))
+        while True:
+            try:
+                parts = [self._predict(batch.inputs[begin : begin + rows]) for begin in range(0, count, rows)]
+                return np.concatenate(parts) == batch.targets
+            except (RuntimeError, MemoryError) as error:
+                if rows == 1 or not ran_out_of_memory(error):
+                    raise
+            hand_back(self.device)
+            rows //= 2
 
     @torch.no_grad()
     def _predict(self, inputs: NDArray[Any]) -> NDArray[np.int64]:

@@ -29,6 +29,7 @@ from statetrack.training.evaluate import pass_rows
 from statetrack.training.feed import Feed, Rows, Wanted, tensors
 from statetrack.training.flat import AdamW, FlatParameters
 from statetrack.training.graph import Stepper
+from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
 from statetrack.training.protocol import Progress, Protocol
 
 SAVE_SECONDS = 20.0
@@ -201,17 +202,12 @@ def validate(run: Fit, length: int) -> tuple[Any, Any]:
     return right, np.stack([b.mask for b in batches]).astype(bool)
 
 
-def ran_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
-
-
 def out_of_memory(stepper: Stepper, rows: Rows) -> str:
     """The line that says which batch would have fitted, found by halving."""
     count, length = rows.inputs.shape[1:]
     fits = count // 2
     while fits:
-        if rows.inputs.is_cuda:
-            torch.cuda.empty_cache()
+        hand_back(rows.inputs.device)
         try:
             stepper.gradient(Rows(*(part[:, :fits] for part in rows)))
             break
@@ -220,7 +216,8 @@ def out_of_memory(stepper: Stepper, rows: Rows) -> str:
                 raise
             fits //= 2
     advice = f"a batch of {fits} fits: --set batch={fits}" if fits else "not even a batch of 1 fits"
-    return f"out of memory at a batch of {count} rows of length {length}; {advice}"
+    others = beside_others(rows.inputs.device)
+    return f"out of memory at a batch of {count} rows of length {length}{others}; {advice}"
 
 
 class Keeper:

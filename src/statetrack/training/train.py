@@ -26,7 +26,8 @@ from statetrack.tasks.base import MAX_LENGTH, check_size
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.evaluate import Evaluator
-from statetrack.training.loop import Fit, fit, ran_out_of_memory
+from statetrack.training.loop import Fit, fit
+from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
 from statetrack.training.protocol import Progress, Protocol, fuse_from, plain, protocol
 
 MOST_SEED = 2**63 - 1
@@ -151,7 +152,7 @@ def _train_cells(
     length, subject = cells[0].length, cells[0].subject
     seeds = seeds_to_train([cell.seed for cell in cells], saved)
     runs = [(seed, rate) for seed in seeds for rate in rules.rates]
-    with memory_named(f"{len(runs)} x {subject} at length {length}"):
+    with memory_named(f"{len(runs)} x {subject} at length {length}", place):
         models = [built(model_or_name, the_task, seed) for seed, _ in runs]
         check(models[0], the_task.inputs, the_task.outputs)
         limit = getattr(models[0], "positions", None)
@@ -173,6 +174,7 @@ def _fit_and_measure(
         saved=saved, floor=floor, report=report,
     )  # fmt: skip
     trained = run.models()
+    hand_back(place)  # what the steps took is not needed for the evaluation
     results = {}
     for cell in cells:
         rows = [row for row, (seed, _) in enumerate(runs) if seed == cell.seed]
@@ -277,15 +279,16 @@ def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> st
 
 
 @contextmanager
-def memory_named(what: str) -> Iterator[None]:
+def memory_named(what: str, place: torch.device) -> Iterator[None]:
     """Memory that runs out is said in one line."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not ran_out_of_memory(error):
             raise
+        others = beside_others(place)
         raise BadInput(
-            f"out of memory: {what} does not fit; choose a smaller model, or fewer seeds at a time"
+            f"out of memory: {what} does not fit{others}; choose a smaller model, or fewer seeds at a time"
         ) from error
 
 

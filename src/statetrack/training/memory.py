@@ -1,0 +1,26 @@
+"""Memory that runs out, on a CPU or on a GPU that others may use as well."""
+
+from __future__ import annotations
+
+import torch
+
+GIB = 2**30
+
+
+def ran_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
+
+
+def hand_back(device: torch.device) -> None:
+    """Give what torch keeps for later use back to the GPU, where other processes may wait for it."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def beside_others(device: torch.device) -> str:
+    """' beside the 12 GiB of other processes', or nothing where they hold less than a GiB of this GPU."""
+    if device.type != "cuda":
+        return ""
+    free, total = torch.cuda.mem_get_info(device)
+    others = (total - free - torch.cuda.memory_reserved(device)) / GIB
+    return f" beside the {others:.0f} GiB of other processes" if others >= 1 else ""
