@@ -295,7 +295,16 @@ def test_the_design_document_speaks_of_networks_trained_at_that_length_by_its_pr
     assert judged(flat, beyond + there) == "confirmed"
     designed = [run("e88-1l", "rtc", 1024, seed, 0.7, trained=1024, protocol="design") for seed in range(3)]
     assert judged(flat, there + designed) == "refuted"
-    assert "seen: 0.700 at 1024" in verdict(flat, designed[:1]).why
+    assert "seen: e88-1l 0.700 at 1024" in verdict(flat, designed[:1]).why
+
+
+def test_what_an_argument_refutes_shows_the_few_seeds_that_were_run_of_both_models() -> None:
+    gap = next(known for known in predictions() if known.key == "8-gap-txc")
+    seen = [run("e88-1l", "txc", 1024, 0, 0.5, trained=1024), run("mamba2-32l", "txc", 1024, 0, 0.56, trained=1024)]
+    found = verdict(gap, seen)
+    assert (found.outcome, found.seeds) == ("refuted", 1)
+    assert found.why.endswith("Seen: e88-1l 0.500 at 1024, mamba2-32l 0.560 at 1024")
+    assert "Seen" not in verdict(gap, []).why
 
 
 def test_whole_rows_are_judged_as_well() -> None:

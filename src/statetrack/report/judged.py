@@ -37,7 +37,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a document with its verdict. `measured` says that results of this folder had a say in it."""
+    """A sentence of a document with its verdict. `measured` says that results of this folder stand beside it."""
 
     prediction: DocumentPrediction
     verdict: Verdict
@@ -122,7 +122,7 @@ def claims(folder: Folder) -> list[Claim]:
     for prediction in predictions():
         if _concerns(prediction, designed if prediction.document == DESIGN else results):
             found = verdict(prediction, results)
-            made.append(Claim(prediction, found, not found.why.startswith("by argument")))
+            made.append(Claim(prediction, found, found.seeds > 0))
     return made
 
 

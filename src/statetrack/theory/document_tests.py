@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 
 from statetrack.theory.documents import DESIGN, DocumentPrediction, Measure
@@ -21,16 +20,16 @@ def judge(prediction: DocumentPrediction, records: list[Measured]) -> Judged:
         return "undecided", "no accuracy decides it", 0
     if prediction.document == DESIGN:
         records = as_designed(records)
-    mine = _of(records, test.model, test)
+    mine, others = _of(records, test.model, test), _of(records, test.other, test)
     lengths = sorted({record.length for record in mine if len(_seeds_at(mine, record.length)) >= SEEDS})
     seeds = len(by_seed(mine))
     if not lengths and prediction.false:
-        return "refuted", "by argument: " + " ".join(prediction.argument), seeds
+        return "refuted", "by argument: " + " ".join(prediction.argument) + _seen(mine + others, " Seen: "), seeds
     if not lengths:
-        return "undecided", _too_few(mine, test), seeds
+        return "undecided", _too_few(test.model, test.task) + _seen(mine + others), seeds
     if test.kind in ("degrades", "flat"):
         return (*_along(test, mine, lengths), seeds)
-    votes = [_at(test, mine, _of(records, test.other, test), length) for length in lengths]
+    votes = [_at(test, mine, others, length) for length in lengths]
     for outcome in ("refuted", "undecided"):
         for (vote, why), length in zip(votes, lengths):
             if vote == outcome:
@@ -50,11 +49,15 @@ def as_designed(records: list[Measured]) -> list[Measured]:
     return [record for record in there if record.protocol == chosen[record.model, record.task]]
 
 
-def _too_few(mine: list[Measured], test: Measure) -> str:
+def _too_few(model: str, task: str) -> str:
+    return f"fewer than {SEEDS} seeds of {model} on {task} trained at a length it speaks of"
+
+
+def _seen(records: list[Measured], lead: str = "; seen: ") -> str:
     """What little was seen stands beside the reason why it does not decide."""
-    few = f"fewer than {SEEDS} seeds of {test.model} on {test.task} trained at a length it speaks of"
-    seen = [f"{fixed(record.accuracy)} at {record.length}" for record in sorted(mine, key=lambda record: record.length)]
-    return f"{few}; seen: {', '.join(seen)}" if seen else few
+    ordered = sorted(records, key=lambda record: (record.length, record.seed))
+    shown = [f"{record.model} {fixed(record.accuracy)} at {record.length}" for record in ordered]
+    return lead + ", ".join(shown) if shown else ""
 
 
 def _of(records: list[Measured], model: str, test: Measure) -> list[Measured]:
@@ -96,7 +99,7 @@ def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int
         above = [record.low > value for record in here]
         return _decided([record.high <= value for record in here], above, f"{shown}, predicted at most {value:.2f}")
     if len(by_seed(there)) < SEEDS:
-        return "undecided", _too_few(there, dataclasses.replace(test, model=test.other))
+        return "undecided", _too_few(test.other, test.task) + _seen(there)
     pairs = [(one, two) for one in here for two in there]
     shown = f"{shown} against {_spread(there)}"
     if test.kind == "gap":
