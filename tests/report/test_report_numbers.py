@@ -121,6 +121,16 @@ def test_a_share_is_rounded_and_reads_as_one_only_if_it_is_one(share):
     assert writing.short(share) == pytest.approx(share, rel=1e-5)
 
 
+def test_the_table_of_accuracies_shows_the_spread_over_seeds(tmp_path):
+    store = made_records.fill(tmp_path / "cells", [])
+    for seed, share in enumerate((0.75, 0.5, 0.995)):
+        cell = Cell("txc", "gru", 16, seed, made_records.DESIGN)
+        store.write(cell, made_records.trained(cell, lambda t, share=share: share))
+    done = report(tmp_path / "cells", tmp_path / "page.html")
+    table = next(each for each in done.page.tables if each.key == "txc-accuracy")
+    assert table.rows[0] == ["gru", ".750 (.500–.995, 1/3)"]
+
+
 def test_one_rule_of_rounding_in_page_tables_markdown_latex_and_data(tmp_path):
     folder = tmp_path / "cells"
     store = made_records.fill(folder, [])

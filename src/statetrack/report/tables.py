@@ -94,7 +94,7 @@ def claims(found: Sequence[Claim], key: str, title: str, caption: str, folded: b
 
 
 def accuracies(folder: Folder, task: str, protocol: str) -> Table:
-    """Model by length, for papers: the median over seeds, and how many of them solved it."""
+    """Model by length, for papers: the median over seeds, their spread, and how many of them solved it."""
     runs = folder.of(task, protocol)
     rows = measured.at_length(runs)
     lengths = sorted({row["length"] for row in rows})
@@ -107,8 +107,9 @@ def accuracies(folder: Folder, task: str, protocol: str) -> Table:
     several = len(folder.protocols(task)) > 1
     where = f"{task}, {protocol}" if several else task
     caption = (
-        f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets how "
-        f"many of them solved it (99 % over the last quarter). Shares are {RULE}."
+        f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets the "
+        "lowest and the highest, where they differ, and how many solved it (99 % over the last quarter). "
+        f"Shares are {RULE}."
     )
     headers = ["model", *(f"{length:,}" for length in lengths)]
     return Table(f"{slug(where)}-accuracy", f"{where}: accuracy", caption, headers, lines, folded=True, download=True)
@@ -117,7 +118,10 @@ def accuracies(folder: Folder, task: str, protocol: str) -> Table:
 def _accuracy(rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return ""
-    return f"{shown(median(row['accuracy'] for row in rows))} ({sum(row['solved'] for row in rows)}/{len(rows)})"
+    accuracies = [row["accuracy"] for row in rows]
+    low, high = shown(min(accuracies)), shown(max(accuracies))
+    spread = "" if low == high else f"{low}–{high}, "
+    return f"{shown(median(accuracies))} ({spread}{sum(row['solved'] for row in rows)}/{len(rows)})"
 
 
 def costs(folder: Folder) -> Table | None:
