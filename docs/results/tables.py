@@ -1,0 +1,96 @@
+"""Write the tables of docs/results.md anew from the packed cells beside this file: python docs/results/tables.py
+
+A table stands between a line `<!-- archive: table -->` and a line `<!-- end -->`. Most are those of the report.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from statetrack.report import page_of
+from statetrack.report.table import Table
+from statetrack.sweep import Store, unpack
+from statetrack.writing import shown
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "results.md"
+PLACE = re.compile(r"(<!-- ([a-z-]+): ([a-z0-9_-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+MARKS = (1024, 4096, 16_384, 65_536, 262_144, 1_048_576)
+WORK = tempfile.TemporaryDirectory(prefix="results-")
+
+Record = dict[str, Any]
+
+
+@cache
+def folder(archive: str) -> Path:
+    place = Path(WORK.name) / archive
+    unpack(HERE / f"{archive}.tar.gz", place)
+    return place
+
+
+@cache
+def records(archive: str) -> list[Record]:
+    return [record for record in Store(folder(archive)).records() if "accuracy" in record]
+
+
+@cache
+def reported(archive: str) -> dict[str, Table]:
+    page = page_of(folder(archive))
+    return {table.key: table for table in page.tables}
+
+
+def streams(archive: str) -> Table:
+    """The last 1,024 positions before each mark of a stream: median, lowest and highest over the seeds."""
+    held: dict[tuple[str, str], list[dict[str, float | None]]] = {}
+    for record in records(archive):
+        cell, stream = record["cell"], record["stream"] or {}
+        held.setdefault((cell["task"], cell["subject"]), []).append(stream.get("accuracy") or {})
+    rows = sorted(
+        [*of, *(spread([curve.get(str(mark)) for curve in each]) for mark in MARKS)] for of, each in held.items()
+    )
+    return Table("streams", "", "", ["task", "model", *(f"{mark:,}" for mark in MARKS)], rows)
+
+
+def spread(accuracies: list[float | None]) -> str:
+    known = [accuracy for accuracy in accuracies if accuracy is not None]
+    if not known:
+        return ""
+    low, high = shown(min(known)), shown(max(known))
+    return low if low == high else f"{shown(median(known))} ({low}–{high})"
+
+
+def costs(archive: str) -> Table:
+    """Seconds that the cells of a model took, while others ran beside them."""
+    held: dict[str, list[float]] = {}
+    for record in records(archive):
+        held.setdefault(record["cell"]["subject"], []).append(record["seconds"])
+    total = sum(map(sum, held.values()))
+    dearest = sorted(held.items(), key=lambda item: -sum(item[1]))
+    rows = [[model, len(each), round(sum(each)), f"{sum(each) / total:.0%}"] for model, each in dearest]
+    return Table("costs", "", "", ["model", "cells", "seconds", "share"], rows)
+
+
+OWN: dict[str, Callable[[str], Table]] = {"streams": streams, "costs": costs}
+
+
+def table(archive: str, key: str) -> str:
+    made = OWN[key](archive) if key in OWN else reported(archive).get(key)
+    if made is None:
+        sys.exit(f"{archive} has no table {key!r}; it has {', '.join([*reported(archive), *OWN])}")
+    return made.markdown()
+
+
+def main() -> None:
+    text = PAGE.read_text()
+    PAGE.write_text(PLACE.sub(lambda found: f"{found[1]}\n{table(found[2], found[3])}\n\n{found[4]}", text))
+
+
+if __name__ == "__main__":
+    main()
