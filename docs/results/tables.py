@@ -87,10 +87,9 @@ def table(archive: str, key: str) -> str:
     return made.markdown()
 
 
-def main() -> None:
-    text = PAGE.read_text()
-    PAGE.write_text(PLACE.sub(lambda found: f"{found[1]}\n{table(found[2], found[3])}\n\n{found[4]}", text))
+def filled(text: str) -> str:
+    return PLACE.sub(lambda found: f"{found[1]}\n{table(found[2], found[3])}\n\n{found[4]}", text)
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(filled(PAGE.read_text()))
