@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from pathlib import Path
+
+import pytest
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
 
-def test_the_tables_of_the_results_page_are_those_of_the_cells() -> None:
-    spec = importlib.util.spec_from_file_location("tables", RESULTS / "tables.py")
-    assert spec is not None and spec.loader is not None
-    tables = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tables)
+def test_the_tables_of_the_results_page_are_those_of_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(RESULTS)
+    tables = importlib.import_module("tables")
     text = tables.PAGE.read_text()
     assert len(tables.PLACE.findall(text)) >= 7
     assert tables.filled(text) == text

@@ -187,3 +187,14 @@ def test_the_first_page_of_help_is_whole(monkeypatch: pytest.MonkeyPatch, capsys
     shown = capsys.readouterr().out
     assert not [line for line in shown.splitlines() if line.endswith("...") and "[ARGS]" not in line]
     assert all(f"  {verb} " in shown for verb in VERBS)
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_page_that_no_browser_opens_is_named(
+    found: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: asked.append(address) or found)
+    output.open_page(tmp_path / "page.html")
+    assert asked == [(tmp_path / "page.html").as_uri()]
+    assert ("no browser was found" in capsys.readouterr().err) == (not found)

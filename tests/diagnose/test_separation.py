@@ -7,6 +7,7 @@ import pytest
 from fading import Fading
 
 import statetrack as st
+from statetrack.diagnose import sentences
 from statetrack.diagnose.forecast import slip_rate
 from statetrack.diagnose.reach import Curve, crossing, first_errors, step_rate
 from statetrack.diagnose.separation import Apart, Groups
@@ -112,3 +113,13 @@ def test_the_rate_at_which_slips_cost_skill() -> None:
     right = np.cumsum(flips, axis=1) % 2 == 0
     found = slip_rate(right, np.ones_like(right), np.full(64, 0.5))
     assert found == pytest.approx(-np.log(1 - 2 * 0.002), rel=0.15)
+
+
+@pytest.mark.parametrize(("predicted", "said"), [(120, False), (400, True)])
+def test_a_model_that_fails_much_sooner_than_fading_explains_is_said_to(predicted: float, said: bool) -> None:
+    record = {
+        "separation": {"fitted_to": 64, "per_step": 0.99},
+        "error": {"measured": {"at_90": {"length": 100}}, "predicted": {"at_90": {"length": predicted}}},
+        "probe": {"position": [], "state": {"score": [], "chance": []}},
+    }
+    assert ("It fails 4.0 times sooner" in " ".join(sentences._fades(record))) == said

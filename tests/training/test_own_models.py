@@ -224,3 +224,30 @@ def test_a_constructor_that_fails_is_one_line(tmp_path):
     with pytest.raises(BadInput, match=r"cannot build .*bad.py:Bad.*KeyError") as caught:
         train("txc", f"{tmp_path}/bad.py:Bad", length=4, settings=SHORT)
     assert "\n" not in str(caught.value)
+
+
+class Counting(nn.Module):
+    """Its state is one tensor, not a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([-1.0, 1.0]))
+
+    def initial_state(self, batch, device=None):
+        return torch.zeros(batch, 1, device=device)
+
+    def step(self, token, state):
+        state = (state + token[:, None]) % 2
+        return (2 * state - 1) * self.weight, state
+
+    def forward(self, ids):
+        state, answers = self.initial_state(len(ids), ids.device), []
+        for token in ids.unbind(1):
+            answer, state = self.step(token, state)
+            answers.append(answer)
+        return torch.stack(answers, dim=1)
+
+
+def test_a_state_of_one_tensor_is_handed_on_as_it_was_made():
+    result = train("txc", Counting(), length=4, settings=SHORT, stream=2048)
+    assert result.record["stream"]["accuracy"]["2048"] == 1

@@ -186,6 +186,6 @@ def write_report(out: Path, show: bool) -> None:
     path = done.html.resolve()
     print(f"\nThe report, with every figure: {path}\n  open it in a browser: {path.as_uri()}")
     if show:
-        import webbrowser
+        from statetrack.cli.output import open_page
 
-        webbrowser.open(path.as_uri())
+        open_page(path)

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 UNCUT = 10_000  # columns where nobody looks on: a program that reads lines should find them whole
@@ -99,6 +100,14 @@ def _print_lists(headers: Row, rows: Sequence[Row]) -> None:
     wide = max(map(len, headers)) + GAP
     lists = [[f"{header:<{wide}}{cell}" for header, cell in zip(headers, row) if cell] for row in rows]
     print("\n\n".join("\n".join(lines) for lines in lists))
+
+
+def open_page(path: Path) -> None:
+    """Show a page in the browser, or say that there is none."""
+    import webbrowser
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        print(f"note: no browser was found to open {path}", file=sys.stderr)
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from statetrack.cli.output import open_page
 from statetrack.writing import plural
 
 
@@ -40,9 +41,7 @@ def command(
     for notice in done.page.notices:
         print(f"note: {notice}")
     if open_:
-        import webbrowser
-
-        webbrowser.open(done.html.resolve().as_uri())
+        open_page(done.html)
 
 
 def _command() -> str:

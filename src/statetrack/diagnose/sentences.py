@@ -9,6 +9,7 @@ HALF = 0.5  # of the way from chance to 1
 STAYS, HOLDS, FADES, SLIPS, FAILS = "stays apart", "holds so far", "fades", "slips", "fails"
 ONLY, EXPLODES = "only its length", "explodes"
 BARELY = 1.5  # times the length trained on
+OFF = 1.5  # a prediction that is further off than so many times is said to be
 NEVER, UNREAD, NO_STATE = "never represented", "not read out", "no state"
 
 
@@ -103,11 +104,14 @@ def _fades(record: dict[str, Any]) -> list[str]:
     part, error = record["separation"], record["error"]
     measured, predicted = error["measured"]["at_90"], error["predicted"]["at_90"]
     lines = [
-        f"It fades: right up to about {count(measured['length'])} steps (where accuracy passes below 90 %), "
+        f"It fades: right up to about {steps(measured['length'])} (where accuracy passes below 90 %), "
         f"predicted {count(predicted['length'])} from positions up to {part['fitted_to']}.",
         f"The distance between true states shrinks by {1 - part['per_step']:.2%} a step, and what is lost does not "
         f"come back.",
     ]
+    if predicted["length"] is not None and predicted["length"] > OFF * measured["length"]:
+        sooner = predicted["length"] / measured["length"]
+        lines.append(f"It fails {sooner:.1f} times sooner than predicted, so fading is not all that ends it.")
     position, score, chance = _probe_after(record, measured["length"])
     if score is not None and chance is not None and score - chance > HALF * (1 - chance):
         lines.append(
@@ -126,7 +130,7 @@ def _slips(record: dict[str, Any]) -> list[str]:
     rate = error["step_rate"]
     return [
         f"It slips: true states do not fade, but steps go wrong now and then; accuracy passes below 90 % at about "
-        f"{count(measured['length'])} steps{known}.",
+        f"{steps(measured['length'])}{known}.",
         f"A step brings the first error with a chance of {rate:.2g} ({error['low']:.2g} to {error['high']:.2g}).",
     ]
 
@@ -135,7 +139,7 @@ def _only(record: dict[str, Any]) -> list[str]:
     error = record["error"]
     return [
         f"It learned its length and no more: trained on {record['trained']}, accuracy passes below 90 % at about "
-        f"{count(error['measured']['at_90']['length'])} steps, and nothing before foretells it.",
+        f"{steps(error['measured']['at_90']['length'])}, and nothing before foretells it.",
         f"A step brings the first error with a chance of {error['step_rate']:.2g} ({error['low']:.2g} to "
         f"{error['high']:.2g}).",
     ]
@@ -145,14 +149,14 @@ def _explodes(record: dict[str, Any]) -> list[str]:
     fails = record["error"]["measured"]["at_90"]["length"]
     return [
         f"It explodes: the state grows out of all bounds by position {record['exploded_at']}; accuracy passes below "
-        f"90 % at about {count(fails)} steps."
+        f"90 % at about {steps(fails)}."
     ]
 
 
 def _fails(record: dict[str, Any]) -> list[str]:
     error = record["error"]
     return [
-        f"It fails: accuracy passes below 90 % at about {count(error['measured']['at_90']['length'])} steps.",
+        f"It fails: accuracy passes below 90 % at about {steps(error['measured']['at_90']['length'])}.",
         f"A step brings the first error with a chance of {error['step_rate']:.2g}.",
     ]
 
@@ -161,7 +165,7 @@ def _without_state(record: dict[str, Any]) -> list[str]:
     error = record["error"]
     reach, skill = error["measured"]["at_90"], error["skill_at_end"]
     far = (
-        f"accuracy passes below 90 % at about {count(reach['length'])} steps"
+        f"accuracy passes below 90 % at about {steps(reach['length'])}"
         if reach["length"] is not None
         else f"accuracy stays above 90 % up to {error['streamed']:,} steps, as far as it was run"
     )
@@ -188,6 +192,14 @@ def _probe_after(record: dict[str, Any], length: float) -> tuple[int, float | No
         if position >= 1.5 * length:
             return position, score, chance
     return 0, None, None
+
+
+def steps(length: float) -> str:
+    """
+    >>> steps(1.2), steps(1234.5)
+    ('1 step', '1,230 steps')
+    """
+    return f"{count(length)} {'step' if count(length) == '1' else 'steps'}"
 
 
 def count(length: float | None) -> str:

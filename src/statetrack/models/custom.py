@@ -41,6 +41,7 @@ class Adapted(SequenceModel):
         self.recurrent = hasattr(module, "initial_state") and (
             hasattr(module, "forward_from") or hasattr(module, "step")
         )
+        self.bare = False  # whether its state is one tensor and not a tuple
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.module(ids)
@@ -54,17 +55,20 @@ class Adapted(SequenceModel):
             name = type(self.module).__name__
             raise BadInput(f"{name} cannot be streamed: give it initial_state(batch, device) and step(ids, state)")
         state = self.module.initial_state(batch, device)
-        return state if isinstance(state, tuple) else (state,)
+        self.bare = not isinstance(state, tuple)
+        return (state,) if self.bare else state
 
     def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        own: Any = state[0] if self.bare else state  # the module gets its state as it made it
         if hasattr(self.module, "forward_from"):
-            logits, after = self.module.forward_from(ids, state)
-            return logits, after
-        outputs = []
-        for token in ids.unbind(1):
-            logits, state = self.module.step(token, state)
-            outputs.append(logits)
-        return torch.stack(outputs, dim=1), state
+            logits, own = self.module.forward_from(ids, own)
+        else:
+            outputs = []
+            for token in ids.unbind(1):
+                answer, own = self.module.step(token, own)
+                outputs.append(answer)
+            logits = torch.stack(outputs, dim=1)
+        return logits, (own,) if self.bare else own
 
 
 def is_address(name: str) -> bool:
