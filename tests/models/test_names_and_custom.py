@@ -22,12 +22,12 @@ class Mine(nn.Module):
         self.cell = nn.GRUCell(width, width)
         self.head = nn.Linear(width, outputs)
     def initial_state(self, batch, device=None):
-        return torch.zeros(batch, self.cell.hidden_size, device=device)
+        return (torch.zeros(batch, self.cell.hidden_size, device=device),)
     def step(self, ids, state):
         h = self.cell(self.embed(ids), state[0])
         return self.head(h), (h,)
     def forward(self, ids):
-        state, out = (self.initial_state(len(ids), ids.device),), []
+        state, out = self.initial_state(len(ids), ids.device), []
         for token in ids.unbind(1):
             logits, state = self.step(token, state)
             out.append(logits)
