@@ -6,6 +6,7 @@ import pytest
 import torch
 from small_models import INPUTS, NAMES, OUTPUTS, ROWS, STEPS, WITH_STATE, small
 
+from statetrack import ops
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, model, names
 
@@ -228,3 +229,17 @@ def test_autocast_keeps_the_state_in_full_precision(name: str) -> None:
     if subject.recurrent:
         assert all(part.dtype == torch.float32 for part in state)
     assert relative(logits.float(), subject(some_ids())) < 0.1
+
+
+def test_mamba_gives_its_scan_what_need_not_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    scan = ops.ssd_scan
+
+    def watched(x, dt, A, B, C, **options):
+        seen.extend(tensor.is_contiguous() for tensor in (x, B, C))
+        return scan(x, dt, A, B, C, **options)
+
+    monkeypatch.setattr(ops, "ssd_scan", watched)
+    small("mamba2-4l")(some_ids())
+    assert seen
+    assert all(seen)

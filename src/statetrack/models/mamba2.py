@@ -61,7 +61,9 @@ class Mamba2Mixer(Mixer):
     def forward(self, u: Tensor, state: State) -> tuple[Tensor, State]:
         z, xBC, dt = self.in_proj(u).split([self.inner, self.inner + 2 * self.d_state, self.heads], dim=-1)
         xBC, window = self.conv(xBC, state[0])
-        x, B, C = F.silu(xBC).split([self.inner, self.d_state, self.d_state], dim=-1)
+        # Apart in memory, as the scan needs them: where this is compiled they are written so, without a copy.
+        split = F.silu(xBC).split([self.inner, self.d_state, self.d_state], dim=-1)
+        x, B, C = (part.contiguous() for part in split)
         x = x.unflatten(-1, (self.heads, self.head_dim))
         A_log, dt_bias, D = (per_row(p, 1, len(u)).unsqueeze(1) for p in (self.A_log, self.dt_bias, self.D))
         dt = F.softplus(dt.to(at_least_float32(dt)) + dt_bias)
