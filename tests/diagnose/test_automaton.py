@@ -39,6 +39,7 @@ def test_the_machine_of_hand_set_weights_is_the_tasks(name: str) -> None:
     assert found["states"] == smallest.states or (task.automaton.answers < 0).any()
     assert found["error_string"] is None
     assert found["agreement"] == 1.0
+    assert found["says"].startswith("the machine found in it on rows of 64 equals the task's")
 
 
 def test_the_machine_of_parity_on_e88_is_parity() -> None:

@@ -175,7 +175,8 @@ def diagnosis(cell: Cell, per_step: float, conclusion: str) -> dict:
         },
         "automaton": {
             "states": 2, "steps": flip, "answers": [0, 1], "task_states": 2, "task_steps": flip, "task_answers": [0, 1],
-            "clusters": 2, "agreement": 1.0, "equal": True, "difference": None, "machine_says": None, "task_says": None,
+            "clusters": 2, "length": 64, "agreement": 1.0, "equal": True,
+            "difference": None, "machine_says": None, "task_says": None,
             "network_says": None, "network_errs": None, "error_string": None, "says": "the machine equals the task's",
         },
         "conclusion": conclusion, "sentences": [f"It {conclusion} at about 80 steps."], "seconds": 1.0,

@@ -229,7 +229,7 @@ def automaton(task: Task, model: SequenceModel, trained: int, seed: int) -> dict
             break
     agreement = agrees(model, machine, task, length, rows, seed)
     error = shortest_error(model, task, symbols, trained)
-    return described(task, machine, wanted, clusters, agreement, string, error, model)
+    return described(task, machine, wanted, clusters, length, agreement, string, error, model)
 
 
 def agrees(model: SequenceModel, machine: Automaton, task: Task, length: int, rows: int, seed: int) -> float:
@@ -240,8 +240,8 @@ def agrees(model: SequenceModel, machine: Automaton, task: Task, length: int, ro
 
 
 def described(
-    task: Task, machine: Automaton, wanted: Automaton, clusters: int, agreement: float, string: String | None,
-    error: String | None, model: SequenceModel,
+    task: Task, machine: Automaton, wanted: Automaton, clusters: int, length: int, agreement: float,
+    string: String | None, error: String | None, model: SequenceModel,
 ) -> dict[str, Any]:  # fmt: skip
     """The section of the record."""
     known = np.flatnonzero(machine.answers != UNKNOWN).tolist()
@@ -254,6 +254,7 @@ def described(
         "task_steps": wanted.steps.tolist(),
         "task_answers": wanted.answers.tolist(),
         "clusters": clusters,
+        "length": length,
         "agreement": agreement,
         "equal": string is None,
         "difference": None, "machine_says": None, "task_says": None, "network_says": None, "network_errs": None,
@@ -276,21 +277,20 @@ def described(
 
 def says(found: dict[str, Any]) -> str:
     """The finding in a sentence."""
+    machine = f"the machine found in it on rows of {found['length']}"
     if found["equal"]:
         more = ""
         if found["error_string"] is not None:
             more = f"; yet the network errs after {shown(found['error_string'])}"
-        return f"the machine found in it equals the task's ({plural(found['task_states'], 'state')}){more}"
+        return f"{machine} equals the task's ({plural(found['task_states'], 'state')}){more}"
     after = shown(found["difference"])
     sizes = f"{plural(found['states'], 'state')} against {found['task_states']}"
     if found["network_errs"]:
         return (
-            f"the machine found in it is not the task's ({sizes}): after {after} the network says "
+            f"{machine} is not the task's ({sizes}): after {after} the network says "
             f"{found['network_says']}, right is {found['task_says']}"
         )
-    return (
-        f"the machine found in it is not the task's ({sizes}): it errs after {after}, where the network itself is right"
-    )
+    return f"{machine} is not the task's ({sizes}): it errs after {after}, where the network itself is right"
 
 
 def shown(symbols: list[str]) -> str:

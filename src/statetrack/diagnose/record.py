@@ -192,6 +192,7 @@ class Automaton(TypedDict):
     task_steps: list[list[int]]
     task_answers: list[int]
     clusters: int
+    length: int  # of the rows that it was read from
     agreement: float  # share of positions of held-out rows at which machine and network say the same
     equal: bool
     difference: list[str] | None  # the shortest input on which machine and task differ, symbol by symbol
