@@ -131,6 +131,20 @@ def test_the_table_of_accuracies_shows_the_spread_over_seeds(tmp_path):
     assert table.rows[0] == ["gru", ".750 (.500–.995, 1/3)"]
 
 
+def test_the_summary_counts_what_the_design_documents_say_of_the_models_that_were_run(tmp_path):
+    store = made_records.fill(tmp_path / "cells", [])
+    for seed in range(3):
+        cell = Cell("txc", "e88-1l", 64, seed, made_records.DESIGN)
+        store.write(cell, made_records.trained(cell, lambda t: 0.5))
+    made = report(tmp_path / "cells", tmp_path / "page.html").page
+    told = next(table for table in made.tables if table.key == "documents")
+    outcomes = [str(row[2]) for row in told.rows]
+    refuted, undecided = outcomes.count("refuted"), outcomes.count("undecided")
+    assert refuted > 1
+    said = f"Of {len(outcomes)} predictions of the design documents 0 are confirmed, {refuted} refuted and {undecided} "
+    assert f"{said}undecided." in made.summary
+
+
 def test_one_rule_of_rounding_in_page_tables_markdown_latex_and_data(tmp_path):
     folder = tmp_path / "cells"
     store = made_records.fill(folder, [])

@@ -10,7 +10,7 @@ from statetrack.errors import BadInput
 from statetrack.report import asked, diagnosed, judged, provenance, tables, trained, words
 from statetrack.report.figure import Figure
 from statetrack.report.folder import Folder
-from statetrack.report.judged import Judged
+from statetrack.report.judged import Claim, Judged
 from statetrack.report.table import Table
 from statetrack.tasks import task as make_task
 from statetrack.theory.documents import DESIGN, PERMUTATIONS
@@ -62,15 +62,16 @@ class Page:
 def page(folder: Folder, title: str, command: str) -> Page:
     """The whole report of a folder."""
     rows = judged.judged(folder)
+    claims = judged.claims(folder) if folder.runs else []
     sections = [
-        _verdicts(folder, rows),
+        _verdicts(folder, rows, claims),
         *(_task(folder, task) for task in folder.tasks),
         *_diagnosis(folder),
         *_cost(folder),
         _about(folder),
     ]
     return Page(
-        title, words.summary(folder, rows), _facts(folder, rows), _notices(folder),
+        title, words.summary(folder, rows, claims), _facts(folder, rows), _notices(folder),
         [section for section in sections if section is not None], provenance.lines(folder, command),
     )  # fmt: skip
 
@@ -108,7 +109,7 @@ def _notices(folder: Folder) -> list[str]:
     return made
 
 
-def _verdicts(folder: Folder, rows: Sequence[Judged]) -> Section:
+def _verdicts(folder: Folder, rows: Sequence[Judged], claims: Sequence[Claim]) -> Section:
     blocks: list[Block] = []
     overview = trained.reach(folder)
     if overview is not None:
@@ -116,9 +117,8 @@ def _verdicts(folder: Folder, rows: Sequence[Judged]) -> Section:
     if rows:
         several = len({run.protocol for run in folder.runs}) > 1
         blocks += [tables.verdicts(rows, several), tables.reasons(rows)]
-    found = judged.claims(folder) if folder.runs else []
-    by_results = [each for each in found if each.measured]
-    by_argument = [each for each in found if not each.measured]
+    by_results = [each for each in claims if each.measured]
+    by_argument = [each for each in claims if not each.measured]
     if by_results:
         blocks.append(tables.claims(
             by_results, "documents", "What the design documents predict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -9,7 +10,7 @@ from typing import Any
 
 from statetrack.report import asked, diagnosed, judged, measured
 from statetrack.report.folder import Folder, Run
-from statetrack.report.judged import Judged
+from statetrack.report.judged import Claim, Judged
 from statetrack.report.parts import default_length
 from statetrack.theory.families import find, has_family
 from statetrack.theory.results import SEEDS
@@ -81,14 +82,14 @@ def _memoryless(subject: str) -> bool:
     return has_family(subject) and find(subject).family == "memoryless"
 
 
-def summary(folder: Folder, rows: Sequence[Judged]) -> list[str]:
+def summary(folder: Folder, rows: Sequence[Judged], claims: Sequence[Claim]) -> list[str]:
     """The lines under the title: what was done, one for each task, what was looked into, what was predicted."""
     if not folder.cells:
         return ["This folder holds no results yet." + _planned(folder)]
     if not folder.runs and not folder.episodes:
         return [f"No cell of this folder has a result: {_standing(folder)}."]
     tasks = [_task(folder, task) for task in folder.tasks]
-    said = [_what(folder), *tasks, *_diagnosed(folder), _judged(rows), _seeds(folder)]
+    said = [_what(folder), *tasks, *_diagnosed(folder), _judged(rows), _claimed(claims), _seeds(folder)]
     return [sentence for sentence in said if sentence]
 
 
@@ -212,13 +213,20 @@ def _concluded(records: Sequence[dict[str, Any]]) -> str:
 
 
 def _judged(rows: Sequence[Judged]) -> str:
-    counts = judged.counts(rows)
+    return _verdicts("theory", judged.counts(rows))
+
+
+def _claimed(claims: Sequence[Claim]) -> str:
+    """Of what results stand beside; the rest an argument refutes before anything runs."""
+    return _verdicts("the design documents", Counter(each.verdict.outcome for each in claims if each.measured))
+
+
+def _verdicts(whose: str, counts: Counter[str]) -> str:
     if not counts:
         return ""
     return (
-        f"Of {plural(sum(counts.values()), 'prediction')} of theory {counts['confirmed']} "
-        f"{verb(counts['confirmed'])} confirmed, {counts['refuted']} refuted and "
-        f"{counts['undecided']} undecided."
+        f"Of {plural(sum(counts.values()), 'prediction')} of {whose} {counts['confirmed']} "
+        f"{verb(counts['confirmed'])} confirmed, {counts['refuted']} refuted and {counts['undecided']} undecided."
     )
 
 
