@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -77,7 +77,46 @@ def costs(archive: str) -> Table:
     return Table("costs", "", "", ["model", "cells", "seconds", "share"], rows)
 
 
-OWN: dict[str, Callable[[str], Table]] = {"streams": streams, "costs": costs}
+def beyond(archive: str, task: str, trained: int) -> Table:
+    """The last 32 positions of longer rows than were trained on, under `design`."""
+    held: dict[str, list[Record]] = {}
+    for record in records(archive):
+        cell = record["cell"]
+        if (cell["task"], cell["length"], cell["protocol"]["name"]) == (task, trained, "design"):
+            held.setdefault(cell["subject"], []).append(record)
+    times = (2, 4, 8, 16)
+    rows = [
+        [
+            model,
+            *(
+                spread([each["length_generalisation"][str(n * trained)]["last_32_accuracy"] for each in found])
+                for n in times
+            ),
+        ]
+        for model, found in sorted(held.items())
+    ]
+    return Table("beyond", "", "", ["model", *(f"{n * trained:,}" for n in times)], rows)
+
+
+def models(archive: str) -> Table:
+    """What each model has to learn with, and to remember with."""
+    sizes = {each["cell"]["subject"]: (each["parameters"], each["state_size"]) for each in records(archive)}
+    return Table(
+        "models",
+        "",
+        "",
+        ["model", "parameters", "numbers in the state"],
+        [[name, *sizes[name]] for name in sorted(sizes)],
+    )
+
+
+OWN: dict[str, Callable[[str], Table]] = {
+    "streams": streams,
+    "costs": costs,
+    "models": models,
+    "beyond-txc-64": partial(beyond, task="txc", trained=64),
+    "beyond-rtc-64": partial(beyond, task="rtc", trained=64),
+}
 
 
 def table(archive: str, key: str) -> str:

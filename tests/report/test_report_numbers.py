@@ -123,12 +123,14 @@ def test_a_share_is_rounded_and_reads_as_one_only_if_it_is_one(share):
 
 def test_the_table_of_accuracies_shows_the_spread_over_seeds(tmp_path):
     store = made_records.fill(tmp_path / "cells", [])
-    for seed, share in enumerate((0.75, 0.5, 0.995)):
-        cell = Cell("txc", "gru", 16, seed, made_records.DESIGN)
-        store.write(cell, made_records.trained(cell, lambda t, share=share: share))
+    for length, status in ((16, "done"), (32, "diverged")):
+        for seed, share in enumerate((0.75, 0.5, 0.995)):
+            cell = Cell("txc", "gru", length, seed, made_records.DESIGN)
+            record = made_records.trained(cell, lambda t, share=share: share)
+            store.write(cell, record | {"status": status if seed else "done"})
     done = report(tmp_path / "cells", tmp_path / "page.html")
     table = next(each for each in done.page.tables if each.key == "txc-accuracy")
-    assert table.rows[0] == ["gru", ".750 (.500–.995, 1/3)"]
+    assert table.rows[0] == ["gru", ".750 (.500–.995, 1/3)", ".750 (.500–.995, 1/3, 2 diverged)"]
 
 
 def test_the_summary_counts_what_the_design_documents_say_of_the_models_that_were_run(tmp_path):

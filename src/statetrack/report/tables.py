@@ -108,8 +108,8 @@ def accuracies(folder: Folder, task: str, protocol: str) -> Table:
     where = f"{task}, {protocol}" if several else task
     caption = (
         f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets the "
-        "lowest and the highest, where they differ, and how many solved it (99 % over the last quarter). "
-        f"Shares are {RULE}."
+        "lowest and the highest, where they differ, how many solved it (99 % over the last quarter), and how many "
+        f"diverged, of which the best weights before that count. Shares are {RULE}."
     )
     headers = ["model", *(f"{length:,}" for length in lengths)]
     return Table(f"{slug(where)}-accuracy", f"{where}: accuracy", caption, headers, lines, folded=True, download=True)
@@ -121,7 +121,9 @@ def _accuracy(rows: Sequence[dict[str, Any]]) -> str:
     accuracies = [row["accuracy"] for row in rows]
     low, high = shown(min(accuracies)), shown(max(accuracies))
     spread = "" if low == high else f"{low}–{high}, "
-    return f"{shown(median(accuracies))} ({spread}{sum(row['solved'] for row in rows)}/{len(rows)})"
+    lost = sum(row["status"] == "diverged" for row in rows)
+    diverged = f", {lost} diverged" if lost else ""
+    return f"{shown(median(accuracies))} ({spread}{sum(row['solved'] for row in rows)}/{len(rows)}{diverged})"
 
 
 def costs(folder: Folder) -> Table | None:
