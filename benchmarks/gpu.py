@@ -255,7 +255,7 @@ def main() -> None:
     show("what", "ms", "tokens/s", "GiB", "floor ms", "ratio")
     for row in chain(e88_rows(top), step_rows()):
         show_row(row)
-    show("e88 forward+backward, B=256 T=1024, by others")
+    show("e88 forward+backward, B=256 T=1024, by other means")
     for row in other_rows(top, "--no-compile" not in sys.argv):
         show_row(row)
 

@@ -22,7 +22,6 @@ from statetrack.writing import shown
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "results.md"
 PLACE = re.compile(r"(<!-- ([a-z-]+): ([a-z0-9_-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-MARKS = (1024, 4096, 16_384, 65_536, 262_144, 1_048_576)
 WORK = tempfile.TemporaryDirectory(prefix="results-")
 
 Record = dict[str, Any]
@@ -44,18 +43,6 @@ def records(archive: str) -> list[Record]:
 def reported(archive: str) -> dict[str, Table]:
     page = page_of(folder(archive))
     return {table.key: table for table in page.tables}
-
-
-def streams(archive: str) -> Table:
-    """The last 1,024 positions before each mark of a stream: median, lowest and highest over the seeds."""
-    held: dict[tuple[str, str], list[dict[str, float | None]]] = {}
-    for record in records(archive):
-        cell, stream = record["cell"], record["stream"] or {}
-        held.setdefault((cell["task"], cell["subject"]), []).append(stream.get("accuracy") or {})
-    rows = sorted(
-        [*of, *(spread([curve.get(str(mark)) for curve in each]) for mark in MARKS)] for of, each in held.items()
-    )
-    return Table("streams", "", "", ["task", "model", *(f"{mark:,}" for mark in MARKS)], rows)
 
 
 def spread(accuracies: list[float | None]) -> str:
@@ -84,34 +71,23 @@ def beyond(archive: str, task: str, trained: int) -> Table:
         cell = record["cell"]
         if (cell["task"], cell["length"], cell["protocol"]["name"]) == (task, trained, "design"):
             held.setdefault(cell["subject"], []).append(record)
-    times = (2, 4, 8, 16)
-    rows = [
-        [
-            model,
-            *(
-                spread([each["length_generalisation"][str(n * trained)]["last_32_accuracy"] for each in found])
-                for n in times
-            ),
-        ]
-        for model, found in sorted(held.items())
-    ]
-    return Table("beyond", "", "", ["model", *(f"{n * trained:,}" for n in times)], rows)
+    lengths = [times * trained for times in (2, 4, 8, 16)]
+
+    def ends(found: list[Record], length: int) -> str:
+        return spread([each["length_generalisation"][str(length)]["last_32_accuracy"] for each in found])
+
+    rows = [[model, *(ends(found, length) for length in lengths)] for model, found in sorted(held.items())]
+    return Table("beyond", "", "", ["model", *(f"{length:,}" for length in lengths)], rows)
 
 
 def models(archive: str) -> Table:
     """What each model has to learn with, and to remember with."""
     sizes = {each["cell"]["subject"]: (each["parameters"], each["state_size"]) for each in records(archive)}
-    return Table(
-        "models",
-        "",
-        "",
-        ["model", "parameters", "numbers in the state"],
-        [[name, *sizes[name]] for name in sorted(sizes)],
-    )
+    rows = [[model, *size] for model, size in sorted(sizes.items())]
+    return Table("models", "", "", ["model", "parameters", "numbers in the state"], rows)
 
 
 OWN: dict[str, Callable[[str], Table]] = {
-    "streams": streams,
     "costs": costs,
     "models": models,
     "beyond-txc-64": partial(beyond, task="txc", trained=64),

@@ -6,7 +6,7 @@
 // block holds 32 columns, which are 32 / V heads, on LANES warps. Compiled at first use with these macros:
 //
 //   N, V        8, 16 or 32
-//   LANES       1, 2 or 4, at most N / 4
+//   LANES       1, 2 or 4, at most N / 4; in the backward pass N / 8
 //   HALF        1: q, k, v, out and their gradients are bfloat16, else float32
 //   FORM        0: S = tanh(d S + k (v - beta S^T k)^T), 1: the same without tanh, 2: S = d S + beta k v^T (Mamba-2)
 //   APPROX      1: tanh in one instruction, good to about 2^-11
@@ -244,7 +244,7 @@ __device__ void arrive() {
   __syncthreads();
 }
 
-// What is written: k e^T.
+// e, of which k e^T is written.
 __device__ float error_of(const float (&S)[ROWS], const float (&key)[ROWS], float v, float beta) {
 #if FORM == 2
   return beta * v;
