@@ -44,6 +44,12 @@ inline float __uint_as_float(unsigned bits) {
   return x;
 }
 
+inline unsigned __float_as_uint(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+
 struct Index {
   int x;
 };
@@ -144,8 +150,7 @@ inline float reciprocal(float x) { return 1.0f / x; }
 inline float tanh_fast(float x) { return std::tanh(x) * (1 + 0x1p-12f); }  // as far off as the real one may be
 inline float min_or_nan(float x, float y) { return x != x ? x : y != y ? y : x < y ? x : y; }
 inline unsigned short to_bfloat16(float x) {  // to the nearest, ties to even
-  unsigned bits;
-  std::memcpy(&bits, &x, 4);
+  const unsigned bits = __float_as_uint(x);
   if (x != x) return 0x7fff;
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }

@@ -62,9 +62,17 @@ def test_is_the_reference(emulated: None, n: int, width: int, steps: int, nonlin
     assert worst < 1e-5, where
 
 
-def test_bfloat16_inputs(emulated: None) -> None:
-    *sequence, decay, beta, state = [tensor.detach() for tensor in random_inputs(2, 37, 3, 32, 32)]
+@pytest.mark.parametrize(("n", "width", "steps"), [(32, 32, 37), (8, 8, 21), (16, 32, 9)])
+def test_bfloat16_inputs(emulated: None, n: int, width: int, steps: int) -> None:
+    *sequence, decay, beta, state = [tensor.detach() for tensor in random_inputs(2, steps, 3, n, width)]
     inputs = [*(tensor.bfloat16() for tensor in sequence), decay.float(), beta.float(), state.float()]
+    worst, where = error(inputs)
+    assert worst < 1e-2, where
+
+
+def test_bfloat16_inputs_and_a_start_beyond_what_a_kept_state_can_hold(emulated: None) -> None:
+    *sequence, decay, beta, state = [tensor.detach() for tensor in random_inputs(2, 19, 3, 32, 16)]
+    inputs = [*(tensor.bfloat16() for tensor in sequence), decay.float(), beta.float(), 9 * state.float()]
     worst, where = error(inputs)
     assert worst < 1e-2, where
 

@@ -102,12 +102,13 @@ __device__ void write_sums(Room& room, const Place& at, int t0, int steps, int r
   for (int from = 0; from < ALL_QUADS; from += THREADS) {
     const int j = from + threadIdx.x, quad = j % QUADS, head = j / QUADS % HEADS, i = j / (QUADS * HEADS) % SUB;
     const bool of_key = j >= ALL_QUADS / 2;
+    const int turn = BESIDE > 1 ? quad / 4 % 2 : 0;  // so that fewer lanes meet in a bank
     if (j < ALL_QUADS && is_real(i, head)) {
       float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
       for (int column = 0; column < V; column += WIDE) {
-        const int place = head * V + column;
-        const float4 x = room.slots[i + 1].sums(place / COLUMNS, quad * ACROSS + place % COLUMNS / WIDE, of_key);
+        const int place = head * V + column, beside = place % COLUMNS / WIDE ^ turn;
+        const float4 x = room.slots[i + 1].sums(place / COLUMNS, quad * ACROSS + beside, of_key);
         sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
       }
       number* to = (of_key ? dk : dq) + token(i, head) * N + quad * 4;
@@ -126,7 +127,7 @@ __device__ void write_sums(Room& room, const Place& at, int t0, int steps, int r
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     e88_backward(const number* q, const number* k, const number* v, const float* decay, const float* beta,
-                 const float* kept, const number* dout, const float* dlast, float* scratch, number* dq, number* dk,
+                 const float* first, const float* kept, const number* dout, const float* dlast, float* scratch, number* dq, number* dk,
                  number* dv, float* ddecay, float* dbeta, float* dfirst, int T, int H, int QH, int rows) {
   __shared__ __align__(16) Room room;
   Staged& staged = room.staged;
@@ -141,35 +142,44 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   float S[ROWS], G[ROWS];  // G: the gradient in the state, a tile
 #pragma unroll
   for (int i = 0; i < ROWS; i++) G[i] = dlast[tile.state(i)];
-  const Feed feed(at, rows);
-  auto fetch = [&](int buffer, int t0, bool all) {  // the warps share the copying
-    if (at.warp == 0) {
-      feed.copy<N, true>(staged.place(buffer, K_AT), k, t0);
-      feed.copy_scalars(staged.decay[buffer], decay, t0);
-      if (all) feed.copy<N, true>(staged.place(buffer, Q_AT), q, t0);
-    }
-    if (at.warp == 1 % LANES) {
-      feed.copy<V, false>(staged.place(buffer, V_AT), v, t0);
-      feed.copy_scalars(staged.beta[buffer], beta, t0);
-      if (all) feed.copy<V, false>(staged.place(buffer, O_AT), dout, t0);
+  Feed feed(staged, at, rows);
+  auto fetch = [&](int buffer, int t0, bool all) {
+    feed.fetch_keys(buffer, k, q, decay, all, t0);
+    feed.fetch_values(buffer, v, dout, beta, all, t0);
+  };
+  // The state before a chunk, packed if it is kept so; the first is given.
+  auto load_before = [&](float (&to)[ROWS], int chunk) {
+    if (chunk > 0) {
+      load_column(to, kept + kept_at(at, chunk), ROWS / IN_ONE);
+    } else {
+      load_column(to, first + at.state());
     }
   };
+  auto put_before = [&](const float (&held)[ROWS], int chunk) {
+    if (chunk > 0) {
+      unpack(S, held);
+    } else {
+      copy_rows(S, held);
+    }
+  };
+  auto pieces_of = [&](int chunk) { return (min(KEEP, T - chunk * KEEP) + SUB - 1) / SUB; };
+  float next[ROWS];  // what S is next, on its way while a piece is walked back
+  int buffer = 0;
+  fetch(buffer, (chunks - 1) * KEEP, pieces_of(chunks - 1) == 1);
+  load_before(next, chunks - 1);
+  put_before(next, chunks - 1);
   for (int chunk = chunks - 1; chunk >= 0; chunk--) {
-    const int begin = chunk * KEEP, pieces = (min(KEEP, T - begin) + SUB - 1) / SUB;
+    const int begin = chunk * KEEP, pieces = pieces_of(chunk);
 
     // Forward through the chunk, leaving the state before every piece of SUB steps but the last in scratch.
-    fetch(0, begin, pieces == 1);
-    load_state(S, kept + at.state((long long)at.row * chunks + chunk));
-    for (int piece = 0; piece < pieces - 1; piece++) {
-      const int buffer = piece & 1;
+    for (int piece = 0; piece < pieces - 1; piece++, buffer ^= 1) {
 #pragma unroll
       for (int n = 0; n < ROWS; n += 4) {
         bounds[(piece * N / 4 + n / 4) * 32] = make_float4(S[n], S[n + 1], S[n + 2], S[n + 3]);
       }
-      arrive();
+      feed.arrive(buffer);
       fetch(buffer ^ 1, begin + (piece + 1) * SUB, piece == pieces - 2);  // the last piece is walked back next
-      const Sequences& given = staged.ready<Q_AT>(buffer);
-      Reader from(given, staged, buffer, at.head, at.part * ROWS, at.slot);
+      Reader from(staged, buffer, at.head, at.part * ROWS, at.slot);
 #pragma unroll 1
       for (int i = 0; i < SUB; i++, from.move(1)) {
         float key[ROWS];
@@ -180,12 +190,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
 
     // Back through the pieces, last first; S is the state before the last one.
-    for (int piece = pieces - 1; piece >= 0; piece--) {
-      const int t0 = begin + piece * SUB, buffer = piece & 1, steps = min(SUB, T - t0);
-      arrive();
-      if (piece > 0) fetch(buffer ^ 1, t0 - SUB, true);
-      const Sequences& given = staged.ready<END>(buffer);
-      Reader from(given, staged, buffer, at.head, at.part * ROWS, at.slot);
+    for (int piece = pieces - 1; piece >= 0; piece--, buffer ^= 1) {
+      const int t0 = begin + piece * SUB, steps = min(SUB, T - t0);
+      feed.arrive(buffer);
+      if (piece > 0) {
+        fetch(buffer ^ 1, t0 - SUB, true);
+      } else if (chunk > 0) {
+        fetch(buffer ^ 1, begin - KEEP, KEEP == SUB);
+      }
+      Reader from(staged, buffer, at.head, at.part * ROWS, at.slot);
       Slot* slot = room.slots;
       float2* place = first_place;
 #pragma unroll 1
@@ -199,12 +212,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       }
       Slot::store(place, S);
       __syncwarp();
-      float4 next[ROWS / 4];  // the state before the piece before this one, on its way while this one is walked
       if (piece > 0) {
 #pragma unroll
-        for (int n = 0; n < ROWS / 4; n++) next[n] = bounds[((piece - 1) * N / 4 + n) * 32];
+        for (int n = 0; n < ROWS; n += 4) {
+          const float4 four = bounds[((piece - 1) * N / 4 + n / 4) * 32];
+          next[n] = four.x, next[n + 1] = four.y, next[n + 2] = four.z, next[n + 3] = four.w;
+        }
+      } else if (chunk > 0) {
+        load_before(next, chunk - 1);
       }
-      from = Reader(given, staged, buffer, tile.head, tile.quad * 4, tile.first);
+      from = Reader(staged, buffer, tile.head, tile.quad * 4, tile.first);
       from.move(steps);
       float state[ROWS];  // after a step, then before it
       slot->load(state, tile);
@@ -216,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         read_some(from.key, key);
         read_some(from.key + Q_AT, query);
         read_some(slot->e + tile.first, e);
-        read_some(from.own + (O_AT - V_AT), o);
+        read_some(from.own + Q_AT, o);
         const float d = from.decay(), b = from.beta();
         // out = S^T q and S = f(Z): G becomes the gradient in Z, and de = G^T k.
         float of_query[4] = {0, 0, 0, 0}, of_key[4] = {0, 0, 0, 0};
@@ -290,10 +307,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       }
       __syncthreads();
       write_sums(room, at, t0, steps, rows, dq, dk, ddecay, dbeta);
-#pragma unroll
-      for (int n = 0; n < ROWS; n += 4) {
-        S[n] = next[n / 4].x, S[n + 1] = next[n / 4].y, S[n + 2] = next[n / 4].z, S[n + 3] = next[n / 4].w;
-      }
+      put_before(next, piece > 0 ? 0 : chunk - 1);
     }
   }
   if (tile.real) {

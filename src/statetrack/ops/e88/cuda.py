@@ -15,7 +15,6 @@ from statetrack.ops.nvrtc import bind, compiled
 FOLDER = Path(__file__).parent
 FORMS = {"tanh": 0, "identity": 1, "ssd": 2}
 SIZES = (8, 16, 32)
-KEEP = {torch.float32: 24, torch.bfloat16: 16}  # steps between two kept states: time against memory
 SUB = 4
 RESIDENT = {"e88_forward": 16, "e88_backward": 8}  # this and lanes_of: the fastest of those tried on one H200
 
@@ -25,11 +24,21 @@ def lanes_of(name: str, form: str, n: int) -> int:
     return 2 if name == "e88_backward" and form != "ssd" and n > 8 else 1
 
 
+def keep_every(dtype: torch.dtype, form: str) -> int:
+    """Steps between two kept states: time against memory. Packed ones take half the room."""
+    return 8 if is_packed(dtype, form) else 16 if dtype == torch.bfloat16 else 24
+
+
+def is_packed(dtype: torch.dtype, form: str) -> bool:
+    """Whether two numbers of a kept state share 32 bits, as step.cuh says."""
+    return dtype == torch.bfloat16 and form == "tanh"
+
+
 def kernel(name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool) -> Any:
     """The kernel e88_forward or e88_backward for these sizes."""
     macros = {
         "N": n, "V": width, "HALF": int(dtype == torch.bfloat16), "FORM": FORMS[form], "APPROX": int(approx),
-        "KEEP": KEEP[dtype], "SUB": SUB, "LANES": lanes_of(name, form, n), "RESIDENT": RESIDENT[name],
+        "KEEP": keep_every(dtype, form), "SUB": SUB, "LANES": lanes_of(name, form, n), "RESIDENT": RESIDENT[name],
     }  # fmt: skip
     files = tuple(FOLDER / file for file in ("instructions.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu"))
     return compiled(files, name, tuple(macros.items()))
@@ -50,7 +59,8 @@ class E88OnCUDA(torch.autograd.Function):
         rows = batch * heads
         q, k, v, decay, beta, state = (tensor.contiguous() for tensor in (q, k, v, decay, beta, state))
         out, last = torch.empty_like(v), torch.empty_like(state)
-        kept = state.new_empty(batch, heads, -(-steps // KEEP[v.dtype]), n, width)
+        chunks = (steps - 1) // keep_every(v.dtype, form)  # behind the first, whose state is given
+        kept = state.new_empty(batch, heads, chunks, n // 2 if is_packed(v.dtype, form) else n, width)
         bind(v.device)
         run = kernel("e88_forward", n, width, v.dtype, form, approx)
         arguments = [q, k, v, decay, beta, state, out, kept, last, steps, heads, k.shape[2], rows]
@@ -61,7 +71,7 @@ class E88OnCUDA(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs[:5], output[2])
+        ctx.save_for_backward(*inputs[:6], output[2])
         ctx.mark_non_differentiable(output[2])
         ctx.form, ctx.approx = inputs[6:]
         ctx.set_materialize_grads(False)  # or the kept states would get a gradient of zeros as large as they are
@@ -70,7 +80,7 @@ class E88OnCUDA(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, dout: Tensor | None, dlast: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
         *inputs, kept = ctx.saved_tensors
-        q, k, v, decay, beta = (tensor.contiguous() for tensor in inputs)
+        q, k, v, decay, beta, state = (tensor.contiguous() for tensor in inputs)
         batch, steps, heads, width = v.shape
         n, shared = k.shape[-1], k.shape[2]
         rows = batch * heads
@@ -78,13 +88,13 @@ class E88OnCUDA(torch.autograd.Function):
         dq, dk = (v.new_empty(batch, steps, heads, n) for _ in range(2))
         dv, ddecay, dbeta = (torch.empty_like(tensor) for tensor in (v, decay, beta))
         dout = torch.zeros_like(v) if dout is None else dout.contiguous()
-        dlast = kept.new_zeros(batch, heads, n, width) if dlast is None else dlast.contiguous()
+        dlast = torch.zeros_like(state) if dlast is None else dlast.contiguous()
         dstate = torch.empty_like(dlast)
-        scratch = kept.new_empty(blocks, KEEP[v.dtype] // SUB, n, 32)
+        scratch = state.new_empty(blocks, keep_every(v.dtype, ctx.form) // SUB, n, 32)
         bind(v.device)
         run = kernel("e88_backward", n, width, v.dtype, ctx.form, ctx.approx)
         arguments = [
-            q, k, v, decay, beta, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dstate,
+            q, k, v, decay, beta, state, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dstate,
             steps, heads, shared, rows,
         ]  # fmt: skip
         with torch.cuda.device(v.device):

@@ -17,7 +17,7 @@
 // Loops over steps are not unrolled: with four steps in a row the backward pass waited for its own code.
 // q and k have QH heads, of which each serves H / QH heads of v (Mamba-2's groups); their gradients come a head of v.
 // Layouts: q, k (B, T, QH, N); v, out (B, T, H, V); decay, beta (B, T, H) float32; states (B, H, N, V) float32;
-// kept (B, H, chunk, N, V).
+// kept (B, H, chunk, N, V) for all chunks but the first, whose state is given.
 
 #if HALF
 typedef unsigned short number;
@@ -139,56 +139,23 @@ struct Place {  // where this lane works: row = b * H + h, and the tokens of tha
   __device__ long long state() const { return state(row); }
 };
 
-constexpr int K_AT = 0, V_AT = KEYS, Q_AT = KEYS + VALUES, O_AT = 2 * KEYS + VALUES, END = 2 * KEYS + 2 * VALUES;
+constexpr int Q_AT = KEYS + VALUES;  // from k to q, and from v to o, where they are staged
 
-// What a block keeps in shared memory of SUB steps at a time. Copies arrive while the steps before them are worked on;
-// bfloat16 arrives in `raw` and is widened once, rather than at every use.
+// What a block keeps in shared memory of SUB steps at a time, twice: one is read while the other is filled.
 struct Sequences {
   float k[KEYS], v[VALUES], q[KEYS], o[VALUES];
 };
 struct Staged {
-#if HALF
-  number raw[2][END];
-  Sequences wide;
-#else
-  Sequences both[2];
-#endif
+  Sequences given[2];
   float decay[2][SUB * HEADS], beta[2][SUB * HEADS];
-
-  template <int UNTIL>  // the sequences that are asked for, up to this place
-  __device__ Sequences& ready(int buffer) {
-#if HALF
-    float* to = wide.k;
-#pragma unroll
-    for (int from = 0; from < UNTIL; from += 4 * THREADS) {
-      const int i = from + threadIdx.x * 4;
-      if (UNTIL % (4 * THREADS) && i >= UNTIL) break;
-      const uint2 two = *reinterpret_cast<const uint2*>(raw[buffer] + i);
-      *reinterpret_cast<float4*>(to + i) =
-          make_float4(__uint_as_float(two.x << 16), __uint_as_float(two.x & 0xffff0000u), __uint_as_float(two.y << 16),
-                      __uint_as_float(two.y & 0xffff0000u));
-    }
-    __syncthreads();
-    return wide;
-#else
-    return both[buffer];
-#endif
-  }
-  __device__ number* place(int buffer, int offset) {
-#if HALF
-    return raw[buffer] + offset;
-#else
-    return both[buffer].k + offset;
-#endif
-  }
 };
 
 // A lane's place in what is staged, at the first step until it moves.
 struct Reader {
   const float *key, *own, *scalars;  // its rows of k; its columns of v; decay, with beta behind
-  __device__ Reader(const Sequences& given, const Staged& staged, int buffer, int head, int row, int column) {
-    key = given.k + head * N + row;
-    own = given.v + column;
+  __device__ Reader(const Staged& staged, int buffer, int head, int row, int column) {
+    key = staged.given[buffer].k + head * N + row;
+    own = staged.given[buffer].v + column;
     scalars = staged.decay[buffer] + head;
   }
   __device__ void move(int steps) {
@@ -201,48 +168,96 @@ struct Reader {
   __device__ float beta() const { return scalars[2 * SUB * HEADS]; }
 };
 
-// The copies of this lane into shared memory: of sequences 16 bytes at a time, of decay and beta a number. Numbers of
-// such pieces fit into 32 bits on any card.
-struct Feed {
-  int key_step, value_step, scalar_step, T;    // the first step, of SUB, that it copies a part of
-  unsigned key, value, scalar;                 // that part, were the sequence to begin with the SUB steps
-  unsigned keys, values, scalars;              // parts from a step to the next
-  static constexpr int KEY_ROW = N / PIECE, VALUE_ROW = V / PIECE;  // parts in a row
-  __device__ Feed(const Place& at, int rows) : T(at.T) {
-    auto row = [&](int head) { return min(blockIdx.x * HEADS + head % HEADS, rows - 1); };
-    key_step = at.lane / (KEY_ROW * HEADS);
-    key = at.key_origin_of(row(at.lane / KEY_ROW)) * KEY_ROW + at.lane % KEY_ROW;
-    keys = at.QH * KEY_ROW;
-    value_step = at.lane / (VALUE_ROW * HEADS);
-    value = at.origin_of(row(at.lane / VALUE_ROW)) * VALUE_ROW + at.lane % VALUE_ROW;
-    values = at.H * VALUE_ROW;
-    scalar_step = at.lane / HEADS;
-    scalar = at.origin_of(row(at.lane));
-    scalars = at.H;
+// A lane's share in bringing k and q, or v and o (the gradient of out), from global to shared memory, 16 bytes at a time.
+// float32 is copied in the background. bfloat16 is loaded, held in registers while the steps before are worked on, and
+// widened where it lands. Numbers of such parts fit into 32 bits on any card.
+template <int WIDTH>
+struct Pair {
+  static constexpr int ROW = WIDTH / PIECE, OF_STEP = HEADS * ROW, OF_ONE = SUB * OF_STEP;  // parts of a row, and so on
+  static constexpr int COUNT = (2 * OF_ONE + 31) / 32;                                      // parts of a lane
+  int lane, T;
+  unsigned first, apart;  // this lane's part of step 0, and how far it is to the next step's
+#if HALF
+  uint4 held[COUNT];
+#endif
+  __device__ Pair(const Place& at, bool keyed, int rows) : lane(at.lane), T(at.T) {
+    const int row = min(blockIdx.x * HEADS + lane / ROW % HEADS, rows - 1);
+    first = (keyed ? at.key_origin_of(row) : at.origin_of(row)) * ROW + lane % ROW;
+    apart = (keyed ? at.QH : at.H) * ROW;
   }
-  // Copy SUB steps from t0 on without waiting. Steps past the end repeat the last one and are never used.
-  template <int WIDTH, bool KEYED>
-  __device__ void copy(number* to, const number* from, int t0) const {
-    constexpr int AT_ONCE = 32 / (HEADS * WIDTH / PIECE);  // steps that a warp copies at once
-    const uint4* pieces = reinterpret_cast<const uint4*>(from);
+  // SUB steps from t0 on, of the first of the pair or of both. Steps past the end repeat the last one and are never used.
+  __device__ void fetch(float* to, const number* one, const number* other, bool both, int t0) {
 #pragma unroll
-    for (int i = 0; i < SUB; i += AT_ONCE) {
-      const int step = i + (KEYED ? key_step : value_step), t = min(t0 + step, T - 1);
-      const unsigned number = KEYED ? key + t * keys : value + t * values;
-      if (AT_ONCE <= SUB || step < SUB) copy_16(to + (threadIdx.x % 32 + i * (32 / AT_ONCE)) * PIECE, pieces + number);
+    for (int i = 0; i < COUNT; i++) {
+      const int j = lane + 32 * i;
+      const bool second = j >= OF_ONE;
+      if (j < 2 * OF_ONE && (both || !second)) {
+        const int t = min(t0 + j % OF_ONE / OF_STEP, T - 1);
+        const uint4* from = reinterpret_cast<const uint4*>(second ? other : one) + (first + t * apart);
+#if HALF
+        held[i] = *from;
+#else
+        copy_16(to + place(j), from);
+#endif
+      }
     }
   }
-  __device__ void copy_scalars(float* to, const float* from, int t0) const {
-    const unsigned number = scalar + min(t0 + scalar_step, T - 1) * scalars;
-    if (scalar_step < SUB) copy_4(to + threadIdx.x % 32, from + number);
+  static __device__ int place(int j) { return (j >= OF_ONE ? Q_AT : 0) + j % OF_ONE * PIECE; }
+#if HALF
+  __device__ void land(float* to) const {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+      const int j = lane + 32 * i;
+      if (j < 2 * OF_ONE) {
+        float4* wide = reinterpret_cast<float4*>(to + place(j));
+        wide[0] = widened(held[i].x, held[i].y);
+        wide[1] = widened(held[i].z, held[i].w);
+      }
+    }
   }
+  static __device__ float4 widened(unsigned x, unsigned y) {
+    return make_float4(__uint_as_float(x << 16), __uint_as_float(x & 0xffff0000u), __uint_as_float(y << 16),
+                       __uint_as_float(y & 0xffff0000u));
+  }
+#endif
 };
 
-// The copies are here, and every warp of the block has done what it did before.
-__device__ void arrive() {
-  wait_for_copies();
-  __syncthreads();
-}
+// The same for all that is staged. The first warp brings k, q and decay, the second, or the same, v, o and beta.
+struct Feed {
+  Staged& staged;
+  Pair<N> keys;
+  Pair<V> values;
+  unsigned scalar;  // of this lane, at step 0
+  int lane, warp, T, H;
+  __device__ Feed(Staged& staged, const Place& at, int rows)
+      : staged(staged), keys(at, true, rows), values(at, false, rows), lane(at.lane), warp(at.warp), T(at.T), H(at.H) {
+    scalar = at.origin_of(min(blockIdx.x * HEADS + lane % HEADS, rows - 1));
+  }
+  __device__ bool brings_keys() const { return warp == 0; }
+  __device__ bool brings_values() const { return warp == 1 % LANES; }
+  __device__ void fetch_keys(int buffer, const number* k, const number* q, const float* decay, bool both, int t0) {
+    if (!brings_keys()) return;
+    keys.fetch(staged.given[buffer].k, k, q, both, t0);
+    fetch_scalars(staged.decay[buffer], decay, t0);
+  }
+  __device__ void fetch_values(int buffer, const number* v, const number* o, const float* beta, bool both, int t0) {
+    if (!brings_values()) return;
+    values.fetch(staged.given[buffer].v, v, o, both, t0);
+    fetch_scalars(staged.beta[buffer], beta, t0);
+  }
+  __device__ void fetch_scalars(float* to, const float* from, int t0) const {
+    if (lane < SUB * HEADS) copy_4(to + lane, from + (scalar + min(t0 + lane / HEADS, T - 1) * H));
+  }
+  // What was asked for is here, and every warp of the block has done what it did before.
+  __device__ void arrive(int buffer) const {
+#if HALF
+    if (brings_keys()) keys.land(staged.given[buffer].k);
+    if (brings_values()) values.land(staged.given[buffer].v);
+#endif
+    wait_for_copies();
+    __syncthreads();
+  }
+};
 
 // e, of which k e^T is written.
 __device__ float error_of(const float (&S)[ROWS], const float (&key)[ROWS], float v, float beta) {
@@ -253,11 +268,54 @@ __device__ float error_of(const float (&S)[ROWS], const float (&key)[ROWS], floa
 #endif
 }
 
-__device__ void load_state(float (&S)[ROWS], const float* from) {
+template <int COUNT>
+__device__ void load_column(float (&x)[COUNT], const float* from, int count = COUNT) {
 #pragma unroll
-  for (int n = 0; n < ROWS; n++) S[n] = from[n * V];
+  for (int n = 0; n < COUNT; n++) {
+    if (n < count) x[n] = from[n * V];
+  }
 }
-__device__ void store_state(const float (&S)[ROWS], float* to) {
+template <int COUNT>
+__device__ void store_column(const float (&x)[COUNT], float* to) {
 #pragma unroll
-  for (int n = 0; n < ROWS; n++) to[n * V] = S[n];
+  for (int n = 0; n < COUNT; n++) to[n * V] = x[n];
+}
+__device__ void copy_rows(float (&to)[ROWS], const float (&from)[ROWS]) {
+#pragma unroll
+  for (int n = 0; n < ROWS; n++) to[n] = from[n];
+}
+
+// Kept states. With bfloat16 inputs and tanh a number of one, which lies in [-1, 1], takes 16 bits: its nearest multiple of
+// 1 / 32767, which is 250 times as fine as the inputs are, and twice as many states fit into the same memory. Two rows
+// share 32 bits. Added to MIDDLE, a number up to 32767 stands in the last 16 bits of the sum.
+#if HALF && FORM == 0
+constexpr int IN_ONE = 2;
+constexpr float MIDDLE = 12582912.0f + 32768.0f;
+__device__ void pack(float (&kept)[ROWS / IN_ONE], const float (&S)[ROWS]) {
+#pragma unroll
+  for (int n = 0; n < ROWS; n += 2) {
+    const unsigned low = __float_as_uint(fmaf(S[n], 32767.0f, MIDDLE));
+    const unsigned high = __float_as_uint(fmaf(S[n + 1], 32767.0f, MIDDLE));
+    kept[n / 2] = __uint_as_float((low & 0xffffu) | high << 16);
+  }
+}
+__device__ void unpack(float (&S)[ROWS], const float (&kept)[ROWS]) {
+  const unsigned above = __float_as_uint(MIDDLE) & 0xffff0000u;
+#pragma unroll
+  for (int n = 0; n < ROWS; n += 2) {
+    const unsigned two = __float_as_uint(kept[n / 2]);
+    S[n] = (__uint_as_float(above | (two & 0xffffu)) - MIDDLE) * (1.0f / 32767.0f);
+    S[n + 1] = (__uint_as_float(above | two >> 16) - MIDDLE) * (1.0f / 32767.0f);
+  }
+}
+#else
+constexpr int IN_ONE = 1;
+__device__ void pack(float (&kept)[ROWS], const float (&S)[ROWS]) { copy_rows(kept, S); }
+__device__ void unpack(float (&S)[ROWS], const float (&kept)[ROWS]) { copy_rows(S, kept); }
+#endif
+
+// Where this lane's part of the state before a chunk is kept, and its numbers there.
+__device__ long long kept_at(const Place& at, int chunk) {
+  const long long states = (long long)at.row * ((at.T - 1) / KEEP) + chunk - 1;
+  return (states * N + at.part * ROWS) / IN_ONE * V + at.column;
 }
