@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from small_models import INPUTS, NAMES, OUTPUTS, ROWS, STEPS, WITH_STATE, small
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from statetrack import ops
 from statetrack.errors import BadInput
@@ -49,6 +52,29 @@ def check_pieces(subject: SequenceModel) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_pieces_equal_the_whole(name: str) -> None:
     check_pieces(small(name))
+
+
+class Devices(TorchDispatchMode):
+    """Notes on which devices tensors are made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor):
+            self.seen.add(made.device.type)
+        return made
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if small(name).state_size])
+def test_the_first_state_is_made_on_its_device(name: str) -> None:
+    """A copy from elsewhere cannot be recorded in a CUDA graph."""
+    subject = small(name).to("meta")
+    with Devices() as devices:
+        subject.initial_state(ROWS, "meta")
+    assert devices.seen == {"meta"}
 
 
 @pytest.mark.parametrize("name", WITH_STATE)

@@ -89,4 +89,5 @@ class E88Reflections(Stack):
         if self.start is not None:
             return state
         # From zero nothing could ever follow: maps without a constant term keep zero at zero.
-        return tuple(zeros + 0.9 * (2 * torch.eye(zeros.shape[-1]).to(zeros) - 1) for zeros in state)
+        marked = 0.9 * (2 * torch.eye(state[0].shape[-1], dtype=state[0].dtype, device=state[0].device) - 1)
+        return tuple(zeros + marked for zeros in state)

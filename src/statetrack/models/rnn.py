@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import torch
@@ -10,6 +11,9 @@ from torch import Tensor, nn
 from statetrack.errors import unknown
 from statetrack.models.layers import Embedding, Linear
 from statetrack.models.sequence import SequenceModel, Shape, State, whole_numbers
+
+# The weights of all replicas are rows of one matrix, and cuDNN gathers those of a network at every call.
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk of memory")
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 

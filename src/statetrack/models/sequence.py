@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import cast
 
@@ -173,6 +174,8 @@ def compiled_parts() -> tuple[Block, ReadOut]:
     from torch import _dynamo
 
     ops.keep_out_compilers()
+    # Products are in float32 on purpose.
+    warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores for float32 matrix multiplication available")
     _dynamo.config.recompile_limit = 64  # a block has many forms: by model, by shape, with and without replicas
     return torch.compile(residual_block), torch.compile(normed_head)
 
