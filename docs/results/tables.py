@@ -80,6 +80,20 @@ def beyond(archive: str, task: str, trained: int) -> Table:
     return Table("beyond", "", "", ["model", *(f"{length:,}" for length in lengths)], rows)
 
 
+def streams(archive: str) -> Table:
+    """The last quarter at the length trained on, then the last 1,024 positions of a stream up to each mark."""
+    held: dict[tuple[str, str], list[Record]] = {}
+    for record in records(archive):
+        held.setdefault((record["cell"]["task"], record["cell"]["subject"]), []).append(record)
+    marks = [4**power for power in range(5, 11)]
+    rows = [
+        [*of, spread([each["tail_accuracy"] for each in found])]
+        + [spread([each["stream"]["accuracy"][str(mark)] for each in found]) for mark in marks]
+        for of, found in sorted(held.items())
+    ]
+    return Table("streams", "", "", ["task", "model", "trained", *(f"{mark:,}" for mark in marks)], rows)
+
+
 def models(archive: str) -> Table:
     """What each model has to learn with, and to remember with."""
     sizes = {each["cell"]["subject"]: (each["parameters"], each["state_size"]) for each in records(archive)}
@@ -90,6 +104,7 @@ def models(archive: str) -> Table:
 OWN: dict[str, Callable[[str], Table]] = {
     "costs": costs,
     "models": models,
+    "streams": streams,
     "beyond-txc-64": partial(beyond, task="txc", trained=64),
     "beyond-rtc-64": partial(beyond, task="rtc", trained=64),
 }

@@ -127,6 +127,17 @@ def test_fading() -> None:
     assert judged(FADES, runs("gated-deltanet-neg", "txc", [0.5] * 3, short=0.5)) == "undecided"
 
 
+def test_rows_that_forget_do_not_refute_what_is_said_of_every_input() -> None:
+    """A contraction loses a bit that is held for long, but a third of the random inputs of flip_flop hold it."""
+    for about in ("weights", "training"):
+        fades = predict("e88-1l", st.task("flip_flop"), about)
+        assert (fades.outcome, fades.forgotten) == ("fades", True)
+        assert judged(fades, runs("e88-1l", "flip_flop", [1.0] * 3)) == "undecided"
+        kept = predict("e88-published-1l", st.task("txc"), about)
+        assert (kept.outcome, kept.forgotten) == ("fades", False)
+        assert judged(kept, runs("e88-published-1l", "txc", [1.0] * 3)) == "refuted"
+
+
 def test_growing_with_depth() -> None:
     grows = predict("transformer", st.task("s5"), "training")
     assert grows.outcome == "grows with depth"

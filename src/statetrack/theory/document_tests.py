@@ -120,6 +120,7 @@ def _along(test: Measure, mine: list[Measured], lengths: list[int]) -> tuple[str
     shown = f"{_spread([a for a, _ in pairs])} at {lengths[0]}, {_spread([b for _, b in pairs])} at {lengths[-1]}"
     falls = [b.high < a.low for a, b in pairs]
     if test.kind == "degrades":
+        shown += f", surely lower with {sum(falls)} of {len(falls)} seeds"
         return _decided(falls, [b.high >= a.low and b.accuracy >= a.accuracy for a, b in pairs], shown)
     apart = [max(a.low - b.high, b.low - a.high) > test.value for a, b in pairs]
     return _decided([abs(a.accuracy - b.accuracy) <= test.value for a, b in pairs], apart, shown)

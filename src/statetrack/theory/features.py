@@ -14,10 +14,13 @@ from statetrack.tasks.finite import FiniteTask
 from statetrack.tasks.groups import Group
 from statetrack.tasks.groups.permutations import MAX_DEGREE
 from statetrack.theory.algebra import definite_after
+from statetrack.theory.laws import process
 from statetrack.theory.monoid import is_permutation, letter_maps
 from statetrack.theory.passport import Passport, passport
 from statetrack.theory.reflections import Reflections, least_reflections, swaps_needed
 from statetrack.theory.simple_groups import prime_factors
+
+MOST_PAIRED = 1000  # states whose pairs are looked at
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,14 @@ class Features:
         letters = letter_maps(self.task.automaton.minimised().steps)
         kept = (letters == np.arange(letters.shape[1])).all(axis=1)
         return bool((kept | (letters == letters[:, :1]).all(axis=1)).all())
+
+    @cached_property
+    def forgets(self) -> bool:
+        """Whether random inputs soon wipe out the past, so that rows never ask how long a state is held."""
+        if not isinstance(self.task, FiniteTask) or self.acting is not None:
+            return False
+        law = process(self.task)
+        return law is not None and law.states <= MOST_PAIRED and law.forgets()
 
     @cached_property
     def acting(self) -> tuple[Group, NDArray[Any]] | None:

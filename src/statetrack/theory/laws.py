@@ -60,6 +60,41 @@ class Process:
             for b in range(a)
         )
 
+    def forgets(self) -> bool:
+        """Whether inputs as they come wipe out the past: whatever came before, the last ones tell the state in the end.
+
+        So it is where, of any two states that inputs of one length lead to, inputs that may follow the first make one
+        state of both, or could not have followed the other.
+
+        >>> import statetrack as st
+        >>> [process(st.task(name)).forgets() for name in ("flip_flop", "txc")]
+        [True, False]
+        """
+        comes = self.law > 0
+        apart, settled = self._apart(), np.eye(self.states, dtype=bool)
+        while not settled[apart].all():
+            before = settled.sum()
+            for a in range(self.symbols):
+                to = self.steps[:, a]
+                settled |= comes[:, [a]] & (settled[np.ix_(to, to)] | ~comes[:, a])
+            if settled.sum() == before:
+                return False
+        return True
+
+    def _apart(self) -> NDArray[np.bool_]:
+        """The pairs of states that inputs of one length lead to."""
+        leads = np.zeros((self.states, self.states), np.float32)
+        for a in range(self.symbols):
+            comes = self.law[:, a] > 0
+            leads[np.flatnonzero(comes), self.steps[comes, a]] = 1
+        pairs = np.zeros((self.states, self.states), bool)
+        pairs[0, 0] = True
+        before = 0
+        while before < pairs.sum() < pairs.size:
+            before = pairs.sum()
+            pairs |= leads.T @ pairs.astype(np.float32) @ leads > 0
+        return pairs
+
 
 def shares(task: Task) -> Floats:
     """The share of every symbol, adding up to one."""

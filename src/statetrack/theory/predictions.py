@@ -52,6 +52,7 @@ class Prediction:
     conditions: tuple[str, ...] = ()
     family: str = ""
     layers: int = 1
+    forgotten: bool = False  # it speaks of inputs that random rows do not have, so they cannot refute it
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -83,9 +84,10 @@ def predict(model_name: str, task: Task, about: str = "weights") -> Prediction:
         answer = RULES[model.family](model, features)
     if about == "training" and model.family != NO_FAMILY:
         answer = _training(model, features, answer)
-    return Prediction(
-        model.name, task.name, about, **dataclasses.asdict(answer), family=model.family, layers=model.layers
-    )
+    told = dataclasses.asdict(answer) | {"family": model.family, "layers": model.layers}
+    if answer.outcome in (CANNOT, FADES) and answer.source != "definition" and features.forgets:
+        told |= {"forgotten": True, "why": f"{answer.why}; but random inputs soon wipe out the past"}
+    return Prediction(model.name, task.name, about, **told)
 
 
 def _open(why: str) -> _Answer:

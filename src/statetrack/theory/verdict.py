@@ -78,8 +78,15 @@ def _weights(prediction: Prediction, records: list[Measured]) -> Verdict:
             return Verdict(CONFIRMED, f"{found} solved it far out", len(trained))
         return Verdict(UNDECIDED, "none solved it far out, which does not refute that weights exist", len(trained))
     if exist:
-        return Verdict(REFUTED, f"{found} solved it far out", len(trained))
+        return _against(prediction, f"{found} solved it far out", len(trained))
     return Verdict(UNDECIDED, "none solved it far out, which does not show that no weights exist", len(trained))
+
+
+def _against(prediction: Prediction, seen: str, seeds: int) -> Verdict:
+    """It was solved, though no weights should hold it on every input."""
+    if prediction.forgotten:
+        return Verdict(UNDECIDED, f"{seen}, on random rows, which do not ask how long a state is held", seeds)
+    return Verdict(REFUTED, seen, seeds)
 
 
 def _training(prediction: Prediction, records: list[Measured]) -> Verdict:
@@ -97,17 +104,17 @@ def _training(prediction: Prediction, records: list[Measured]) -> Verdict:
             return Verdict(REFUTED, f"{sum(failed)} of {seeds} seeds did not solve it far out", seeds)
     if prediction.outcome == CANNOT:
         if any(solved):
-            return Verdict(REFUTED, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
+            return _against(prediction, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
         if all(failed):
             return Verdict(CONFIRMED, f"no seed solved it far out; {_above_floor(trained)}", seeds)
     if prediction.outcome == FADES:
         faded = [end == "not solved" and _faded(trained[seed]) for seed, end in ends.items()]
         if most(solved):
-            return Verdict(REFUTED, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
+            return _against(prediction, f"{sum(solved)} of {seeds} seeds solved it far out", seeds)
         if most(faded):
             return Verdict(CONFIRMED, f"{sum(faded)} of {seeds} seeds solved a short length and lost it far out", seeds)
         if not any(_solved_first(runs) for runs in trained.values()):
-            return Verdict(UNDECIDED, "no seed solved the shortest length, so there was nothing to fade", seeds)
+            return Verdict(UNDECIDED, "no seed solved what a guess does not, at the shortest length", seeds)
     return Verdict(UNDECIDED, "seeds or intervals do not agree", seeds)
 
 
