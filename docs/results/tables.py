@@ -81,23 +81,34 @@ def beyond(archive: str, task: str, trained: int) -> Table:
 
 
 def streams(archive: str) -> Table:
-    """The last quarter at the length trained on, then the last 1,024 positions of a stream up to each mark."""
+    """The last quarter at the length trained on, the end of rows of 1,024, and the end of a stream at each mark."""
     held: dict[tuple[str, str], list[Record]] = {}
     for record in records(archive):
         held.setdefault((record["cell"]["task"], record["cell"]["subject"]), []).append(record)
-    marks = [4**power for power in range(5, 11)]
+    marks = [4**power for power in range(6, 11)]
     rows = [
-        [*of, spread([each["tail_accuracy"] for each in found])]
-        + [spread([each["stream"]["accuracy"][str(mark)] for each in found]) for mark in marks]
+        [
+            *of,
+            spread([each["tail_accuracy"] for each in found]),
+            spread([each["length_generalisation"]["1024"]["last_32_accuracy"] for each in found]),
+            *(spread([each["stream"]["accuracy"][str(mark)] for each in found]) for mark in marks),
+        ]
         for of, found in sorted(held.items())
     ]
-    return Table("streams", "", "", ["task", "model", "trained", *(f"{mark:,}" for mark in marks)], rows)
+    return Table("streams", "", "", ["task", "model", "trained", "1,024", *(f"{mark:,}" for mark in marks)], rows)
 
 
 def models(archive: str) -> Table:
-    """What each model has to learn with, and to remember with."""
-    sizes = {each["cell"]["subject"]: (each["parameters"], each["state_size"]) for each in records(archive)}
-    rows = [[model, *size] for model, size in sorted(sizes.items())]
+    """What each model has to learn with, and to remember with; the first depends on the task."""
+    held: dict[str, list[Record]] = {}
+    for record in records(archive):
+        held.setdefault(record["cell"]["subject"], []).append(record)
+
+    def sizes(found: list[Record], key: str) -> str:
+        low, high = (f"{extreme(each[key] for each in found):,}" for extreme in (min, max))
+        return low if low == high else f"{low}–{high}"
+
+    rows = [[model, sizes(found, "parameters"), sizes(found, "state_size")] for model, found in sorted(held.items())]
     return Table("models", "", "", ["model", "parameters", "numbers in the state"], rows)
 
 
