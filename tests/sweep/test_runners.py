@@ -19,6 +19,7 @@ from counted_cells import HERE, KINDS, begun, ended, sweep
 from statetrack.errors import BadInput
 from statetrack.sweep import Cell, Options, Store, from_blocks, local, merge, run, status, sweep_of
 from statetrack.sweep.local import Worker
+from statetrack.sweep.prune import impossible
 from statetrack.sweep.store import FAILED
 from statetrack.sweep.units import LOST, MEMORY, Unit, units_of
 from statetrack.sweep.work import meaning
@@ -282,6 +283,12 @@ def test_what_theory_rules_out_is_skipped_beyond_the_first_length(tmp_path: Path
     skipped = store.record(long)
     assert skipped is not None
     assert skipped["reason"].startswith("at length 8 no seed solved it, and theory: ")
+
+
+def test_theory_rules_nothing_out_where_random_rows_forget() -> None:
+    """Boxes hold C2, but a random move soon puts the thing into a box, wherever it was."""
+    assert impossible("mamba2-4l", "txc") is not None
+    assert impossible("mamba2-4l", "boxes") is None
 
 
 def test_trained_cells_are_the_same_from_any_runner(tmp_path: Path) -> None:

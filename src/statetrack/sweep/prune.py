@@ -64,7 +64,7 @@ def above_floor(record: dict[str, Any]) -> bool:
 
 @functools.cache
 def impossible(subject: str, task_text: str) -> str | None:
-    """Theory's reason why no weights of this model solve the task at every length, where it has a proof."""
+    """Theory's reason why no weights of this model solve the task at every length: a proof that random rows test."""
     from statetrack import theory
     from statetrack.tasks import task
 
@@ -72,4 +72,5 @@ def impossible(subject: str, task_text: str) -> str | None:
         prediction = theory.predict(subject, task(task_text))
     except BadInput:  # a model of somebody's own: nothing is known of it
         return None
-    return prediction.why if prediction.outcome == "cannot" and prediction.status == "proved" else None
+    said = prediction.outcome == "cannot" and prediction.status == "proved" and not prediction.forgotten
+    return prediction.why if said else None
