@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -243,17 +244,18 @@ def reach(folder: Folder) -> Figure | None:
         "field": "task", "type": "nominal", "sort": columns,
         "axis": {"title": None, "labelAngle": 0, "orient": "top", "labelFontWeight": "bold", "labelLimit": 120},
     }  # fmt: skip
-    scale = {"domain": [0.5, 16], "type": "log", "base": 2, "range": parts.SKILL, "clamp": True}
+    most = max(4, math.ceil(math.log2(max(row["times"] for row in rows) or 1)))  # doublings
+    scale = {"domain": [0.5, 2**most], "type": "log", "base": 2, "range": parts.SKILL, "clamp": True}
     none = [
         {"test": "datum.reach == 0", "value": parts.SKILL[0]}, {"test": "datum.easy", "value": "#c9cdd3"},
     ]  # fmt: skip
     legend = {
-        "title": "times the length trained on", "values": [1, 2, 4, 8, 16], "format": "d", "orient": "bottom",
-        "direction": "horizontal",
+        "title": "times the length trained on", "values": [2**n for n in range(0, most + 1, most // 4)],
+        "format": ",d", "orient": "bottom", "direction": "horizontal",
     }  # fmt: skip
     colour = {"field": "times", "type": "quantitative", "scale": scale, "legend": legend, "condition": none}
     tooltip = [*parts.tips("model", "trained", "reach", "lost_at", "longest", "seeds"), {"field": "task"}]
-    dark = "datum.times >= 4 && !datum.easy"
+    dark = f"datum.times >= {2 ** (most / 2)} && !datum.easy"
     spec = {"data": DATA, **parts.heat_map(x, names, colour, dark, tooltip)}
     return Figure(
         "reach", "How far each model keeps track",

@@ -130,16 +130,13 @@ def _task(folder: Folder, task: str) -> str:
         measured.reach([run for run in runs if run.model == model]) for model in dict.fromkeys(r.model for r in runs)
     ]
     under = f" under {protocols[0]}" if len(protocols) > 1 else ""
-    if all(row["easy"] for row in found if row["reach"]) and any(row["reach"] for row in found):
-        solved = [row for row in found if row["reach"]]
-        far = "right as far as tested, but a guess scores 99 % there as well"
-        return f"On {task}{under}, {_names(solved)} {verb(len(solved))} {far}."
     whole = [row for row in found if row["reach"] and row["reach"] == row["longest"]]
     some = sorted((row for row in found if 0 < row["reach"] < row["longest"]), key=lambda row: -row["reach"])
     none = [row for row in found if not row["reach"]]
     said = []
     if whole:
-        said.append(f"{_names(whole)} {verb(len(whole))} right {_as_far([row['reach'] for row in whole])}")
+        guess = ", but a guess scores 99 % there as well" if all(row["easy"] for row in whole) else ""
+        said.append(f"{_names(whole)} {verb(len(whole))} right {_as_far([row['reach'] for row in whole])}{guess}")
     if some:
         said.append(_lost(some))
     if none:
