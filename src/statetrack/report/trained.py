@@ -259,9 +259,10 @@ def reach(folder: Folder) -> Figure | None:
     spec = {"data": DATA, **parts.heat_map(x, names, colour, dark, tooltip)}
     return Figure(
         "reach", "How far each model keeps track",
-        "The longest rows at whose end most seeds are still right (99 % of the last 32 positions); ≥ where it is "
-        "the longest tested, – where not even the length trained on is solved. The colour compares it with the "
-        "length trained on. Grey: a guess scores 99 % there as well, so the number says nothing.",
+        "The longest rows at whose end most seeds are still right (99 % of the last 32 positions, along a stream of "
+        "the last 1,024); ≥ where it is the longest tested, – where not even the length trained on is solved. The "
+        "colour compares it with the length trained on. Grey: a guess scores 99 % there as well, so the number "
+        "says nothing.",
         f"Heat map of the longest length solved, {plural(len(names), 'model')} by {plural(len(columns), 'task')}.",
         rows, spec,
     )  # fmt: skip
