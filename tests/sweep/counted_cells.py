@@ -36,10 +36,10 @@ faulty = False  # the GPU, for the rest of this process
 
 def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
     for cell in cells:
-        _note(cell, "begin")
         if cell.subject.endswith("stays"):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
+            _note(cell, "begin")
             time.sleep(cell.protocol.get("seconds", 0))
         finally:
             if cell.protocol.get("notes_end"):

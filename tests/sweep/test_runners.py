@@ -20,6 +20,7 @@ from statetrack.errors import BadInput
 from statetrack.sweep import Cell, Options, Store, from_blocks, local, merge, run, status, sweep_of
 from statetrack.sweep.local import Worker
 from statetrack.sweep.prune import impossible
+from statetrack.sweep.schedule import Schedule
 from statetrack.sweep.store import FAILED
 from statetrack.sweep.units import LOST, MEMORY, Unit, units_of
 from statetrack.sweep.work import meaning
@@ -212,9 +213,9 @@ def test_in_one_process_a_faulty_gpu_ends_the_run_and_the_checkpoint_stays(
 def test_at_the_time_limit_workers_are_asked_to_end(tmp_path: Path) -> None:
     """A worker that is killed in the midst of its work makes others that share its GPU fault."""
     log = tmp_path / "log"
-    cells = sweep(20, seconds=30, log=str(log), notes_end=True)
-    assert run(cells, tmp_path / "out", Options(workers=2, limit_seconds=1.5)).finished == 0
-    assert len(begun(log)) == 2
+    schedule = Schedule(sweep(20, seconds=30, log=str(log), notes_end=True), Store(tmp_path / "out"))
+    local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(begun(log)) == 2)
+    assert schedule.tally.finished == 0
     assert sorted(ended(log)) == sorted(begun(log))
 
 
@@ -228,18 +229,30 @@ def test_workers_that_stay_are_all_halted_before_one_is_killed(tmp_path: Path, m
     for name in ("signal", "kill"):
         monkeypatch.setattr(Worker, name, noted(name))
     monkeypatch.setattr(local, "GRACE", 0.1)
-    cells = sweep(20, "counted:stays", seconds=30)
-    assert run(cells, tmp_path / "out", Options(workers=2, limit_seconds=1.5)).finished == 0
+    log = tmp_path / "log"
+    schedule = Schedule(sweep(20, "counted:stays", seconds=30, log=str(log)), Store(tmp_path / "out"))
+    local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(begun(log)) == 2)
+    assert schedule.tally.finished == 0
     ask, halt = ("signal", signal.SIGTERM), ("signal", signal.SIGSTOP)
     assert calls == [ask, ask, halt, halt, ("kill",), ("kill",)]
 
 
 def test_a_time_limit_leaves_the_rest_for_the_next_run(tmp_path: Path) -> None:
-    cells = sweep(40, seconds=0.2)
-    tally = run(cells, tmp_path / "out", Options(workers=2, limit_seconds=2.0))
-    assert 0 < tally.finished < 40
-    assert tally.total - tally.settled == 40 - len(finished(tmp_path / "out"))
+    local.count_gpus()  # which imports torch, and takes some of the time
+    cells = sweep(400, seconds=0.1)
+    tally = run(cells, tmp_path / "out", Options(workers=2, limit_seconds=5.0))
+    assert 0 < tally.finished < 400
+    assert tally.settled == len(finished(tmp_path / "out"))
     assert status(Store(tmp_path / "out")).counts["running"] == 0
+
+
+def test_what_workers_could_not_tell_any_more_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Worker, "collect", lambda worker, schedule: None)
+    store = Store(tmp_path / "out")
+    schedule = Schedule(sweep(2), store)
+    local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(finished(store.folder)) == 2)
+    assert schedule.tally.counts == {"done": 2}
+    assert schedule.over
 
 
 def test_an_interrupt_ends_the_workers_and_keeps_what_was_finished(tmp_path: Path) -> None:

@@ -67,6 +67,9 @@ def with_workers(schedule: Schedule, places: list[Place], weights: bool, tick: T
                 busy[pipe].collect(schedule)  # type: ignore[index]
     finally:
         end(workers)
+    for worker in workers:
+        for unit in worker.units:
+            schedule.look_for(unit)
 
 
 def end(workers: list[Worker]) -> None:

@@ -128,6 +128,13 @@ class Schedule:
         if LOST in of:
             self._try_again(unit.of(of[LOST], tries=unit.tries + 1), outcomes[of[LOST][0].key].reason)
 
+    def look_for(self, unit: Unit) -> None:
+        """Take note of what a worker finished before it was ended, and could not tell any more."""
+        for cell in unit.cells:
+            record = self.store.read(cell)
+            if record is not None and cell.key in self.unsettled:
+                self._count(cell, Outcome(record.get("status", DONE), record.get("seconds", 0.0)))
+
     def _count(self, cell: Cell, outcome: Outcome) -> None:
         self.unsettled.discard(cell.key)
         cost = self.costs[cell.key]
