@@ -39,6 +39,16 @@ def records(archive: str) -> list[Record]:
     return [record for record in Store(folder(archive)).records() if "accuracy" in record]
 
 
+def alike(archive: str, *keys: str, **wanted: Any) -> list[tuple[list[str], list[Record]]]:
+    """The records whose cells have what is wanted, by what their cells have under the keys, in order."""
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records(archive):
+        cell = record["cell"] | {"protocol": record["cell"]["protocol"]["name"]}
+        if all(cell[key] == value for key, value in wanted.items()):
+            groups.setdefault(tuple(cell[key] for key in keys), []).append(record)
+    return [(list(of), found) for of, found in sorted(groups.items())]
+
+
 @cache
 def reported(archive: str) -> dict[str, Table]:
     page = page_of(folder(archive))
@@ -55,36 +65,27 @@ def spread(accuracies: list[float | None]) -> str:
 
 def costs(archive: str) -> Table:
     """Seconds that the cells of a model took, while others ran beside them."""
-    held: dict[str, list[float]] = {}
-    for record in records(archive):
-        held.setdefault(record["cell"]["subject"], []).append(record["seconds"])
-    total = sum(map(sum, held.values()))
-    dearest = sorted(held.items(), key=lambda item: -sum(item[1]))
-    rows = [[model, len(each), round(sum(each)), f"{sum(each) / total:.0%}"] for model, each in dearest]
+    took = [(*of, len(found), sum(each["seconds"] for each in found)) for of, found in alike(archive, "subject")]
+    total = sum(seconds for *_, seconds in took)
+    dearest = sorted(took, key=lambda row: -row[-1])
+    rows = [[model, cells, round(seconds), f"{seconds / total:.0%}"] for model, cells, seconds in dearest]
     return Table("costs", "", "", ["model", "cells", "seconds", "share"], rows)
 
 
 def beyond(archive: str, task: str, trained: int) -> Table:
     """The last 32 positions of longer rows than were trained on, under `design`."""
-    held: dict[str, list[Record]] = {}
-    for record in records(archive):
-        cell = record["cell"]
-        if (cell["task"], cell["length"], cell["protocol"]["name"]) == (task, trained, "design"):
-            held.setdefault(cell["subject"], []).append(record)
+    held = alike(archive, "subject", task=task, length=trained, protocol="design")
     lengths = [times * trained for times in (2, 4, 8, 16)]
 
     def ends(found: list[Record], length: int) -> str:
         return spread([each["length_generalisation"][str(length)]["last_32_accuracy"] for each in found])
 
-    rows = [[model, *(ends(found, length) for length in lengths)] for model, found in sorted(held.items())]
+    rows = [[*of, *(ends(found, length) for length in lengths)] for of, found in held]
     return Table("beyond", "", "", ["model", *(f"{length:,}" for length in lengths)], rows)
 
 
 def streams(archive: str) -> Table:
     """The last quarter at the length trained on, the end of rows of 1,024, and the end of a stream at each mark."""
-    held: dict[tuple[str, str], list[Record]] = {}
-    for record in records(archive):
-        held.setdefault((record["cell"]["task"], record["cell"]["subject"]), []).append(record)
     marks = [4**power for power in range(6, 11)]
     rows = [
         [
@@ -93,22 +94,20 @@ def streams(archive: str) -> Table:
             spread([each["length_generalisation"]["1024"]["last_32_accuracy"] for each in found]),
             *(spread([each["stream"]["accuracy"][str(mark)] for each in found]) for mark in marks),
         ]
-        for of, found in sorted(held.items())
+        for of, found in alike(archive, "task", "subject")
     ]
     return Table("streams", "", "", ["task", "model", "trained", "1,024", *(f"{mark:,}" for mark in marks)], rows)
 
 
 def models(archive: str) -> Table:
     """What each model has to learn with, and to remember with; the first depends on the task."""
-    held: dict[str, list[Record]] = {}
-    for record in records(archive):
-        held.setdefault(record["cell"]["subject"], []).append(record)
 
     def sizes(found: list[Record], key: str) -> str:
         low, high = (f"{extreme(each[key] for each in found):,}" for extreme in (min, max))
         return low if low == high else f"{low}–{high}"
 
-    rows = [[model, sizes(found, "parameters"), sizes(found, "state_size")] for model, found in sorted(held.items())]
+    found = alike(archive, "subject")
+    rows = [[*of, sizes(same, "parameters"), sizes(same, "state_size")] for of, same in found]
     return Table("models", "", "", ["model", "parameters", "numbers in the state"], rows)
 
 
