@@ -216,6 +216,7 @@ def test_at_the_time_limit_workers_are_asked_to_end(tmp_path: Path) -> None:
     schedule = Schedule(sweep(20, seconds=30, log=str(log), notes_end=True), Store(tmp_path / "out"))
     local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(begun(log)) == 2)
     assert schedule.tally.finished == 0
+    assert len(begun(log)) == 2
     assert sorted(ended(log)) == sorted(begun(log))
 
 

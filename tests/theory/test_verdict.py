@@ -128,13 +128,13 @@ def test_fading() -> None:
 
 
 def test_rows_that_forget_do_not_refute_what_is_said_of_every_input() -> None:
-    """A contraction loses a bit that is held for long, but a third of the random inputs of flip_flop hold it."""
+    """A contraction loses a bit that is held for long, but only a third of the random inputs of flip_flop hold it."""
     for about in ("weights", "training"):
         fades = predict("e88-1l", st.task("flip_flop"), about)
-        assert (fades.outcome, fades.forgotten) == ("fades", True)
+        assert (fades.outcome, fades.rows_forget) == ("fades", True)
         assert judged(fades, runs("e88-1l", "flip_flop", [1.0] * 3)) == "undecided"
         kept = predict("e88-published-1l", st.task("txc"), about)
-        assert (kept.outcome, kept.forgotten) == ("fades", False)
+        assert (kept.outcome, kept.rows_forget) == ("fades", False)
         assert judged(kept, runs("e88-published-1l", "txc", [1.0] * 3)) == "refuted"
 
 

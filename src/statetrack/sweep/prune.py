@@ -72,5 +72,5 @@ def impossible(subject: str, task_text: str) -> str | None:
         prediction = theory.predict(subject, task(task_text))
     except BadInput:  # a model of somebody's own: nothing is known of it
         return None
-    said = prediction.outcome == "cannot" and prediction.status == "proved" and not prediction.forgotten
+    said = prediction.outcome == "cannot" and prediction.status == "proved" and not prediction.rows_forget
     return prediction.why if said else None

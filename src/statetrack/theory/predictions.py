@@ -52,7 +52,7 @@ class Prediction:
     conditions: tuple[str, ...] = ()
     family: str = ""
     layers: int = 1
-    forgotten: bool = False  # it speaks of inputs that random rows do not have, so they cannot refute it
+    rows_forget: bool = False  # random inputs soon wipe out the past, so being right on rows does not refute it
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -86,7 +86,7 @@ def predict(model_name: str, task: Task, about: str = "weights") -> Prediction:
         answer = _training(model, features, answer)
     told = dataclasses.asdict(answer) | {"family": model.family, "layers": model.layers}
     if answer.outcome in (CANNOT, FADES) and answer.source != "definition" and features.forgets:
-        told |= {"forgotten": True, "why": f"{answer.why}; but random inputs soon wipe out the past"}
+        told |= {"rows_forget": True, "why": f"{answer.why}; but random inputs soon wipe out the past"}
     return Prediction(model.name, task.name, about, **told)
 
 

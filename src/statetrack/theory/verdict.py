@@ -84,7 +84,7 @@ def _weights(prediction: Prediction, records: list[Measured]) -> Verdict:
 
 def _against(prediction: Prediction, seen: str, seeds: int) -> Verdict:
     """It was solved, though no weights should hold it on every input."""
-    if prediction.forgotten:
+    if prediction.rows_forget:
         return Verdict(UNDECIDED, f"{seen}, on random rows, which do not ask how long a state is held", seeds)
     return Verdict(REFUTED, seen, seeds)
 
