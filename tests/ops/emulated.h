@@ -38,6 +38,7 @@ struct alignas(8) float2 {
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline int min(int x, int y) { return x < y ? x : y; }
+inline unsigned max(unsigned x, unsigned y) { return x < y ? y : x; }
 inline float __uint_as_float(unsigned bits) {
   float x;
   std::memcpy(&x, &bits, 4);
@@ -48,6 +49,13 @@ inline unsigned __float_as_uint(float x) {
   unsigned bits;
   std::memcpy(&bits, &x, 4);
   return bits;
+}
+
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned which) {
+  const std::uint64_t bytes = (std::uint64_t)y << 32 | x;
+  unsigned picked = 0;
+  for (int i = 0; i < 4; i++) picked |= (unsigned)(bytes >> (which >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+  return picked;
 }
 
 struct Index {
@@ -89,6 +97,13 @@ inline float __shfl_xor_sync(unsigned, float x, int apart) {
   __syncwarp();
   return theirs;
 }
+inline unsigned __reduce_max_sync(unsigned, unsigned x) {
+  for (int apart = 16; apart > 0; apart /= 2) {
+    x = max(x, __float_as_uint(__shfl_xor_sync(0, __uint_as_float(x), apart)));
+  }
+  return x;
+}
+inline bool __all_sync(unsigned, bool x) { return __reduce_max_sync(0, !x) == 0; }
 
 inline bool release(int from, int to, State state) {
   bool waits = false;
@@ -148,7 +163,6 @@ void launch(int blocks, int threads, void (*function)(Wanted...), Given... given
 inline float exp2_fast(float x) { return std::exp2(x); }
 inline float reciprocal(float x) { return 1.0f / x; }
 inline float tanh_fast(float x) { return std::tanh(x) * (1 + 0x1p-12f); }  // as far off as the real one may be
-inline float min_or_nan(float x, float y) { return x != x ? x : y != y ? y : x < y ? x : y; }
 inline unsigned short to_bfloat16(float x) {  // to the nearest, ties to even
   const unsigned bits = __float_as_uint(x);
   if (x != x) return 0x7fff;

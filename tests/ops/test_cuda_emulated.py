@@ -88,6 +88,23 @@ def test_no_nan_from_huge_inputs(emulated: None) -> None:
     assert all(tensor.isfinite().all() for tensor in found.values())
 
 
+@pytest.mark.parametrize("scale", [2.0, 8.0, 40.0])
+def test_arguments_that_are_small_at_some_steps_and_not_at_others(emulated: None, scale: float) -> None:
+    """Where they are not, a state is -1 or 1 to the last bit, and no gradient passes it."""
+    q, k, v, decay, beta, state = [tensor.detach().float() for tensor in random_inputs(2, 21, 3, 32, 16)]
+    worst, where = error([q, k, scale * v, decay, beta, 9 * state])
+    assert worst < 1e-5, where
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_what_is_not_a_number_stays_so(emulated: None, which: int) -> None:
+    inputs = [tensor.detach().float() for tensor in random_inputs(2, 9, 3, 32, 16)]
+    (inputs[which][1] if which == 5 else inputs[which][1, 4])[2] = float("nan")
+    wanted = run([tensor.double() for tensor in inputs], "reference")
+    for name, tensor in emulate(inputs).items():
+        assert torch.equal(tensor.isnan(), wanted[name].isnan()), name
+
+
 @pytest.mark.parametrize(("heads", "p", "n", "groups"), [(4, 16, 16, 1), (2, 64, 16, 1), (4, 12, 10, 2)])
 def test_ssd(emulated: None, heads: int, p: int, n: int, groups: int) -> None:
     generator = torch.Generator().manual_seed(0)

@@ -84,6 +84,17 @@ __device__ void write_two(number* to, float x, float y) {
 #endif
 }
 
+__device__ void write_four(number* to, float4 x) {
+#if HALF
+  uint2 both;
+  both.x = narrow(x.x) | (unsigned)narrow(x.y) << 16;
+  both.y = narrow(x.z) | (unsigned)narrow(x.w) << 16;
+  *reinterpret_cast<uint2*>(to) = both;
+#else
+  *reinterpret_cast<float4*>(to) = x;
+#endif
+}
+
 struct Room {  // the backward pass in shared memory, which decides how many blocks a multiprocessor holds
   Staged staged;
   Slot slots[SUB + 1];  // the states before each step of a piece, and after the last
@@ -111,9 +122,7 @@ __device__ void write_sums(Room& room, const Place& at, int t0, int steps, int r
         const float4 x = room.slots[i + 1].sums(place / COLUMNS, quad * ACROSS + beside, of_key);
         sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
       }
-      number* to = (of_key ? dk : dq) + token(i, head) * N + quad * 4;
-      write_two(to, sum.x, sum.y);
-      write_two(to + 2, sum.z, sum.w);
+      write_four((of_key ? dk : dq) + token(i, head) * N + quad * 4, sum);
     }
   }
   const int which = threadIdx.x % 2, head = threadIdx.x / 2 % HEADS, i = threadIdx.x / (2 * HEADS);
@@ -171,6 +180,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   for (int chunk = chunks - 1; chunk >= 0; chunk--) {
     const int begin = chunk * KEEP, pieces = pieces_of(chunk);
 
+    Bounds limits(chunk == 0);
+
     // Forward through the chunk, leaving the state before every piece of SUB steps but the last in scratch.
     for (int piece = 0; piece < pieces - 1; piece++, buffer ^= 1) {
 #pragma unroll
@@ -179,13 +190,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       }
       feed.arrive(buffer);
       fetch(buffer ^ 1, begin + (piece + 1) * SUB, piece == pieces - 2);  // the last piece is walked back next
+      limits.look_at(staged.given[buffer].k, at.lane);
       Reader from(staged, buffer, at.head, at.part * ROWS, at.slot);
 #pragma unroll 1
       for (int i = 0; i < SUB; i++, from.move(1)) {
         float key[ROWS];
         read_some(from.key, key);
         const float e = error_of(S, key, from.value(), from.beta());
-        step<false>(S, key, e, from.decay());
+        step(S, key, e, from.decay(), limits.small(e, from.decay()));
       }
     }
 
@@ -198,6 +210,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       } else if (chunk > 0) {
         fetch(buffer ^ 1, begin - KEEP, KEEP == SUB);
       }
+      limits = Bounds(chunk == 0 && piece == 0);
+      limits.look_at(staged.given[buffer].k, at.lane);
       Reader from(staged, buffer, at.head, at.part * ROWS, at.slot);
       Slot* slot = room.slots;
       float2* place = first_place;
@@ -208,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         read_some(from.key, key);
         const float e = error_of(S, key, from.value(), from.beta());
         slot->e[at.slot] = e;
-        step<true>(S, key, e, from.decay());
+        step(S, key, e, from.decay(), limits.small(e, from.decay()));
       }
       Slot::store(place, S);
       __syncwarp();

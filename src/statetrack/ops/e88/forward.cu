@@ -16,6 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   };
   fetch(0, 0);
   int buffer = 0;
+  Bounds limits(true);
   for (int t0 = 0; t0 < T; t0 += SUB, buffer ^= 1) {
     feed.arrive(buffer);
     fetch(buffer ^ 1, t0 + SUB);
@@ -25,13 +26,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       store_column(packed, kept + kept_at(at, t0 / KEEP));
     }
     const int steps = min(SUB, T - t0);
+    limits.look_at(staged.given[buffer].k, at.lane);
     Reader from(staged, buffer, at.head, at.part * ROWS, at.slot);
 #pragma unroll 1
     for (int i = 0; i < steps; i++, from.move(1)) {
       float key[ROWS], query[ROWS];
       read_some(from.key, key);
       const float e = error_of(S, key, from.value(), from.beta());
-      step<false>(S, key, e, from.decay());
+      step(S, key, e, from.decay(), limits.small(e, from.decay()));
       read_some(from.key + Q_AT, query);
       const float o = dot(S, query);
       if (writes) *out = narrow(o);

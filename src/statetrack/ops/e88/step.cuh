@@ -37,40 +37,37 @@ constexpr int KEYS = SUB * HEADS * N, VALUES = SUB * HEADS * V;
 constexpr unsigned ALL = 0xffffffffu;
 
 // z holds SCALE times the argument x and becomes tanh(x) = 1 - 2 / (1 + 2^z), with absolute error below 1e-6. The
-// special-function unit is the bottleneck, so four numbers may share one reciprocal: 1/a = bcd / abcd. From x = 9.5 on
-// the result rounds to 1, and four factors of e^19 do not overflow. EXACT spends a reciprocal on each number, and is -1
-// or 1 to the last bit where tanh is: there 1 - tanh^2 must be 0, or saturated states would pass on huge gradients.
+// special-function unit is the bottleneck, so four numbers share one reciprocal, 1/a = bcd / abcd with a = -(1 + 2^z) / 2,
+// where all arguments of the warp are small: below 9.5, where four factors of e^19 do not overflow. Else each has its own,
+// and the result is -1 or 1 to the last bit where tanh is: there 1 - tanh^2 must be 0, or saturated states would pass on
+// huge gradients.
 #if FORM == 0 && !APPROX
 constexpr float SCALE = 2.8853900817779268f;  // 2 / ln 2
 #else
 constexpr float SCALE = 1.0f;
 #endif
-template <bool EXACT>
-__device__ void saturate(float (&z)[ROWS]) {
+__device__ void saturate(float (&z)[ROWS], bool small) {
 #if APPROX
 #pragma unroll
   for (int n = 0; n < ROWS; n++) z[n] = tanh_fast(z[n]);
 #else
-  if constexpr (EXACT) {
-#pragma unroll
-    for (int n = 0; n < ROWS; n++) z[n] = fmaf(-2.0f, reciprocal(1.0f + exp2_fast(z[n])), 1.0f);
-  } else {
+  if (small) {
 #pragma unroll
     for (int n = 0; n < ROWS; n += 4) {
       float a[4];
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const float x = min_or_nan(z[n + i], 9.5f * SCALE);
-        a[i] = 1.0f + exp2_fast(x);
-      }
+      for (int i = 0; i < 4; i++) a[i] = fmaf(exp2_fast(z[n + i]), -0.5f, -0.5f);
       const float ab = a[0] * a[1], cd = a[2] * a[3];
-      const float inverse = -2.0f * reciprocal(ab * cd);
+      const float inverse = reciprocal(ab * cd);
       const float by_ab = inverse * cd, by_cd = inverse * ab;
       z[n] = fmaf(by_ab, a[1], 1.0f);
       z[n + 1] = fmaf(by_ab, a[0], 1.0f);
       z[n + 2] = fmaf(by_cd, a[3], 1.0f);
       z[n + 3] = fmaf(by_cd, a[2], 1.0f);
     }
+  } else {
+#pragma unroll
+    for (int n = 0; n < ROWS; n++) z[n] = fmaf(-2.0f, reciprocal(1.0f + exp2_fast(z[n])), 1.0f);
   }
 #endif
 }
@@ -105,15 +102,14 @@ __device__ float dot(const float (&S)[ROWS], const float (&x)[ROWS]) {
   return over_rows((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-// S <- f(d S + k e^T)
-template <bool EXACT>
-__device__ void step(float (&S)[ROWS], const float (&key)[ROWS], float e, float d) {
+// S <- f(d S + k e^T); `small` as in saturate.
+__device__ void step(float (&S)[ROWS], const float (&key)[ROWS], float e, float d, bool small) {
   e *= SCALE;
   d *= SCALE;
 #pragma unroll
   for (int n = 0; n < ROWS; n++) S[n] = fmaf(d, S[n], key[n] * e);
 #if FORM == 0
-  saturate<EXACT>(S);
+  saturate(S, small);
 #endif
 }
 
@@ -259,6 +255,35 @@ struct Feed {
   }
 };
 
+// What bounds the arguments of tanh in a step: |d S + k e| <= |d| max |S| + |e| max |k|.
+struct Bounds {
+  float key, state;
+  __device__ explicit Bounds(bool given) : key(0), state(given ? 1e30f : 1.0f) {}  // a state that was given may be any
+  // The largest of the keys that are staged, in all of a warp; what is not a number counts as larger.
+  __device__ void look_at(const float* keys, int lane) {
+#if FORM == 0 && !APPROX
+    unsigned most = 0;
+#pragma unroll
+    for (int j = lane; j < KEYS / 4; j += 32) {
+      const float4 four = reinterpret_cast<const float4*>(keys)[j];
+      most = max(max(most, size_of(four.x)), max(size_of(four.y), max(size_of(four.z), size_of(four.w))));
+    }
+    key = __uint_as_float(__reduce_max_sync(ALL, most));
+#endif
+  }
+  static __device__ unsigned size_of(float x) { return __float_as_uint(x) & 0x7fffffffu; }  // in order, as whole numbers
+  // Whether all of a warp are small in this step; what is not a number is not.
+  __device__ bool small(float e, float d) {
+#if FORM == 0 && !APPROX
+    const bool is = fmaf(fabsf(e), key, fabsf(d) * state) < 9.5f;
+    state = 1.0f;
+    return __all_sync(ALL, is);
+#else
+    return true;
+#endif
+  }
+};
+
 // e, of which k e^T is written.
 __device__ float error_of(const float (&S)[ROWS], const float (&key)[ROWS], float v, float beta) {
 #if FORM == 2
@@ -286,26 +311,26 @@ __device__ void copy_rows(float (&to)[ROWS], const float (&from)[ROWS]) {
 }
 
 // Kept states. With bfloat16 inputs and tanh a number of one, which lies in [-1, 1], takes 16 bits: its nearest multiple of
-// 1 / 32767, which is 250 times as fine as the inputs are, and twice as many states fit into the same memory. Two rows
-// share 32 bits. Added to MIDDLE, a number up to 32767 stands in the last 16 bits of the sum.
+// 2^-14, 64 times as fine as a bfloat16 just below 1, and twice as many states fit into the same memory. Two rows share
+// 32 bits. Added to MIDDLE, whole numbers up to 2^14 stand in the last 16 bits of the sum.
 #if HALF && FORM == 0
 constexpr int IN_ONE = 2;
-constexpr float MIDDLE = 12582912.0f + 32768.0f;
+constexpr float MIDDLE = 12582912.0f + 32768.0f, UNIT = 1.0f / 16384;
 __device__ void pack(float (&kept)[ROWS / IN_ONE], const float (&S)[ROWS]) {
 #pragma unroll
   for (int n = 0; n < ROWS; n += 2) {
-    const unsigned low = __float_as_uint(fmaf(S[n], 32767.0f, MIDDLE));
-    const unsigned high = __float_as_uint(fmaf(S[n + 1], 32767.0f, MIDDLE));
-    kept[n / 2] = __uint_as_float((low & 0xffffu) | high << 16);
+    const unsigned low = __float_as_uint(fmaf(S[n], 1 / UNIT, MIDDLE));
+    const unsigned high = __float_as_uint(fmaf(S[n + 1], 1 / UNIT, MIDDLE));
+    kept[n / 2] = __uint_as_float(__byte_perm(low, high, 0x5410));  // the last two bytes of each
   }
 }
 __device__ void unpack(float (&S)[ROWS], const float (&kept)[ROWS]) {
-  const unsigned above = __float_as_uint(MIDDLE) & 0xffff0000u;
+  const unsigned above = __float_as_uint(MIDDLE);
 #pragma unroll
   for (int n = 0; n < ROWS; n += 2) {
     const unsigned two = __float_as_uint(kept[n / 2]);
-    S[n] = (__uint_as_float(above | (two & 0xffffu)) - MIDDLE) * (1.0f / 32767.0f);
-    S[n + 1] = (__uint_as_float(above | two >> 16) - MIDDLE) * (1.0f / 32767.0f);
+    S[n] = fmaf(__uint_as_float(__byte_perm(two, above, 0x7610)), UNIT, -MIDDLE * UNIT);
+    S[n + 1] = fmaf(__uint_as_float(__byte_perm(two, above, 0x7632)), UNIT, -MIDDLE * UNIT);
   }
 }
 #else

@@ -1,0 +1,27 @@
+"""Every family of models trains on a GPU, where a step is recorded and replayed, as it does on a CPU."""
+
+import pytest
+import torch
+
+from statetrack.training import train
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+FAMILIES = (
+    "e88-1l-small", "e88-gain-r2", "mamba2-4l", "deltaproduct-2", "gated-deltanet", "m2rnn", "linear-rnn", "mlp",
+    "tanh-rnn", "gru", "lstm", "transformer",
+)  # fmt: skip
+SHORT = {"most_checks": 1, "check_every": 10, "batch": 8, "validation_rows": 16, "warmup": 0, "rates": [1e-3]}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_trains_as_on_a_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATETRACK_FUSE", "0")
+    losses = [
+        train("txc", name, length=8, protocol_or_name="design", settings=SHORT, device=place).record["final_train_loss"]
+        for place in ("cpu", "cuda")
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
