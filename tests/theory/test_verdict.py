@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.theory import predict, verdict
-from statetrack.theory.documents import DocumentPrediction, Measure, predictions
+from statetrack.theory.documents import DESIGN_TRAINING, DocumentPrediction, Measure, predictions
 from statetrack.theory.predictions import Prediction
 from statetrack.theory.results import from_record
 from statetrack.theory.verdict import Verdict
+from statetrack.training import PROTOCOLS, Protocol
 
 
 def run(model: str, task: str, length: int, seed: int, accuracy: float, **more: Any) -> dict[str, Any]:
@@ -307,6 +309,26 @@ def test_the_design_document_speaks_of_networks_trained_at_that_length_by_its_pr
     designed = [run("e88-1l", "rtc", 1024, seed, 0.7, trained=1024, protocol="design") for seed in range(3)]
     assert judged(flat, there + designed) == "refuted"
     assert "seen: e88-1l 0.700 at 1024" in verdict(flat, designed[:1]).why
+
+
+def test_a_changed_setting_makes_another_protocol() -> None:
+    def record(seed: int, accuracy: float, protocol: Protocol) -> dict[str, Any]:
+        cell = {"task": "rtc", "subject": "e88-1l", "length": 64, "seed": seed, "protocol": asdict(protocol)}
+        return trained(seed, 0.5, accuracy=accuracy, interval=[accuracy - 0.005, accuracy + 0.005]) | {"cell": cell}
+
+    claim = next(known for known in predictions() if known.key == "4.2-rtc-64-e88-1l")
+    design = PROTOCOLS["design"]
+    shorter = [record(seed, 0.7, design.with_changes(most_checks=1)) for seed in range(4)]
+    assert judged(claim, shorter) == "refuted"
+    whole = [record(seed, 0.99, design) for seed in range(3)]
+    assert judged(claim, shorter + whole) == "confirmed"
+    other = [record(seed, 0.99, design.with_changes(batch=64)) for seed in range(3)]
+    assert judged(claim, shorter + other) == "refuted"  # the one that ran more often, not a mixture of both
+
+
+def test_the_documents_way_of_training_is_the_protocol_of_its_name() -> None:
+    shipped = asdict(PROTOCOLS["design"])
+    assert {key: shipped[key] for key in DESIGN_TRAINING} == DESIGN_TRAINING | {"rates": (1e-3,)}
 
 
 def test_what_an_argument_refutes_shows_the_few_seeds_that_were_run_of_both_models() -> None:

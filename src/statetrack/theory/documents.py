@@ -13,6 +13,11 @@ from typing import Any
 
 DESIGN = "Synthetic Benchmark Design for Temporal Nonlinearity"
 PERMUTATIONS = "Permutation Composition Benchmark"
+DESIGN_TRAINING = {
+    "batch": 256, "rates": [1e-3], "weight_decay": 0.01, "clip": 1.0, "warmup": 0, "check_every": 20,
+    "most_checks": 100, "patience": 10, "first_length": 0, "polish": 0,
+}  # fmt: skip
+"""How the design document trains: the protocol `design`, unless a setting of it was changed."""
 
 APERIODIC = (
     "In S = tanh(decay S + v k^T) every entry moves by its own increasing map, so no word can make it cycle;",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.tasks import task
+from statetrack.theory.documents import DESIGN_TRAINING
 
 SURE_LOW = 0.98
 """A run is surely solved when its interval lies above this: 256 rows without an error have the Wilson bound .985."""
@@ -29,7 +31,7 @@ class Measured:
 
     `trained` is the length that the network was trained on; if it is not given, the seed's shortest length stands in.
     `witness` marks weights that were set by hand. `metric` is accuracy, or full_sequence_accuracy: the share of rows
-    without an error.
+    without an error. `protocol` tells one way of training from another; `design` is that of the design document.
     """
 
     model: str
@@ -96,7 +98,7 @@ def from_record(record: Mapping[str, Any]) -> list[Measured]:
         cell = record["cell"]
         shared = {
             "model": cell["subject"], "task": cell["task"], "seed": cell["seed"], "trained": cell["length"],
-            "protocol": cell.get("protocol", {}).get("name", ""),
+            "protocol": way_of_training(cell.get("protocol", {})),
         }  # fmt: skip
         whole = {cell["length"]: record, **_by_length(record.get("length_generalisation"))}
         measured: list[Measured] = []
@@ -108,6 +110,19 @@ def from_record(record: Mapping[str, Any]) -> list[Measured]:
         return [*measured, *_streamed(record.get("stream") or {}, measured, shared), *_whole_rows(record, shared)]
     except KeyError as error:
         raise BadInput(f"a training record has no {error.args[0]!r}") from None
+
+
+def way_of_training(protocol: Mapping[str, Any]) -> str:
+    """The name of a protocol that holds no more, or that is the design document's; else all that decided the weights.
+
+    >>> way_of_training({"name": "design", "batch": 256}), way_of_training({"name": "design", "batch": 64})
+    ('design', '{"batch": 64, "name": "design"}')
+    """
+    decided = {key: list(value) if key == "rates" else value for key, value in protocol.items() if key != "stream"}
+    name = str(protocol.get("name", ""))
+    if name == "design" and {**DESIGN_TRAINING, **decided} == {**decided, **DESIGN_TRAINING}:
+        return name
+    return json.dumps(decided, sort_keys=True) if len(decided) > 1 else name
 
 
 def _by_length(entries: Mapping[str, Any] | None) -> dict[int, Any]:
