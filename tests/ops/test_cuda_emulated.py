@@ -96,6 +96,29 @@ def test_arguments_that_are_small_at_some_steps_and_not_at_others(emulated: None
     assert worst < 1e-5, where
 
 
+@pytest.mark.parametrize(
+    "case", ["a large start", "a start beyond 1e30", "decay below 0", "one key far from the one column"]
+)
+def test_arguments_that_only_the_right_bound_shows_to_be_large(emulated: None, case: str) -> None:
+    """Where they are thought to be small, four numbers share a reciprocal that overflows."""
+    q, k, v, decay, beta, state = [tensor.detach().float() for tensor in random_inputs(2, 9, 3, 32, 32, seed=7)]
+    if case == "a large start":
+        beta, state = 0 * beta, 1e3 * state
+    elif case == "a start beyond 1e30":
+        beta, state = 0 * beta, 1e32 * state.sign()
+        decay[:, 0] = 1e-30
+    elif case == "decay below 0":
+        beta, decay = 0.5 * beta, -60 * decay
+    else:  # each lane of a warp looks at some of the keys and has a column
+        k, v, state = 0 * k, 0 * v, 0 * state
+        k[..., 0], v[..., 5] = 20, 20
+    inputs = [q, k, v, decay, beta, state]
+    wanted = run([tensor.double() for tensor in inputs], "reference")
+    found = emulate(inputs)
+    assert torch.allclose(found["out"].double(), wanted["out"], atol=1e-5)
+    assert all(tensor.isfinite().all() for tensor in found.values())
+
+
 @pytest.mark.parametrize("which", range(6))
 def test_what_is_not_a_number_stays_so(emulated: None, which: int) -> None:
     inputs = [tensor.detach().float() for tensor in random_inputs(2, 9, 3, 32, 16)]

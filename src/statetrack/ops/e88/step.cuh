@@ -38,7 +38,7 @@ constexpr unsigned ALL = 0xffffffffu;
 
 // z holds SCALE times the argument x and becomes tanh(x) = 1 - 2 / (1 + 2^z), with absolute error below 1e-6. The
 // special-function unit is the bottleneck, so four numbers share one reciprocal, 1/a = bcd / abcd with a = -(1 + 2^z) / 2,
-// where all arguments of the warp are small: below 9.5, where four factors of e^19 do not overflow. Else each has its own,
+// where all arguments of the warp are surely small: below 9.5, where four factors of e^19 do not overflow. Else each has its own,
 // and the result is -1 or 1 to the last bit where tanh is: there 1 - tanh^2 must be 0, or saturated states would pass on
 // huge gradients.
 #if FORM == 0 && !APPROX
@@ -181,7 +181,7 @@ struct Pair {
     first = (keyed ? at.key_origin_of(row) : at.origin_of(row)) * ROW + lane % ROW;
     apart = (keyed ? at.QH : at.H) * ROW;
   }
-  // SUB steps from t0 on, of the first of the pair or of both. Steps past the end repeat the last one and are never used.
+  // SUB steps from t0 on, of the first of the pair or of both. Steps past the end repeat the last one and are never run.
   __device__ void fetch(float* to, const number* one, const number* other, bool both, int t0) {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
@@ -258,7 +258,8 @@ struct Feed {
 // What bounds the arguments of tanh in a step: |d S + k e| <= |d| max |S| + |e| max |k|.
 struct Bounds {
   float key, state;
-  __device__ explicit Bounds(bool given) : key(0), state(given ? 1e30f : 1.0f) {}  // a state that was given may be any
+  // A state that was given may be any: infinity, which times a decay of 0 is not a number, and so not small either.
+  __device__ explicit Bounds(bool given) : key(0), state(given ? __uint_as_float(0x7f800000u) : 1.0f) {}
   // The largest of the keys that are staged, in all of a warp; what is not a number counts as larger.
   __device__ void look_at(const float* keys, int lane) {
 #if FORM == 0 && !APPROX
@@ -272,7 +273,7 @@ struct Bounds {
 #endif
   }
   static __device__ unsigned size_of(float x) { return __float_as_uint(x) & 0x7fffffffu; }  // in order, as whole numbers
-  // Whether all of a warp are small in this step; what is not a number is not.
+  // Whether all arguments of a warp are surely small in this step; what is not a number is not.
   __device__ bool small(float e, float d) {
 #if FORM == 0 && !APPROX
     const bool is = fmaf(fabsf(e), key, fabsf(d) * state) < 9.5f;
@@ -311,8 +312,9 @@ __device__ void copy_rows(float (&to)[ROWS], const float (&from)[ROWS]) {
 }
 
 // Kept states. With bfloat16 inputs and tanh a number of one, which lies in [-1, 1], takes 16 bits: its nearest multiple of
-// 2^-14, 64 times as fine as a bfloat16 just below 1, and twice as many states fit into the same memory. Two rows share
-// 32 bits. Added to MIDDLE, whole numbers up to 2^14 stand in the last 16 bits of the sum.
+// 2^-14, 64 times as fine as a bfloat16 just below 1 (but coarser than one below 2^-6), and twice as many states fit into
+// the same memory. Two rows share 32 bits. Added to MIDDLE, whole numbers up to 2^14 stand in the last 16 bits of the sum.
+// What is not a number becomes one.
 #if HALF && FORM == 0
 constexpr int IN_ONE = 2;
 constexpr float MIDDLE = 12582912.0f + 32768.0f, UNIT = 1.0f / 16384;
