@@ -214,6 +214,22 @@ def test_failed_diverged_skipped_and_missing_cells_are_counted_with_reasons(tmp_
         assert part in text, part
 
 
+@pytest.mark.parametrize("where", ["at the length", "beyond it", "in a stream", "nowhere"])
+def test_networks_that_overflow_are_counted(where, tmp_path):
+    cell = Cell("txc", "gru", 16, 0, DESIGN)
+    record = trained(cell, lambda t: 0.6)
+    share = 0.0 if where == "nowhere" else 0.25
+    if where == "beyond it":
+        next(iter(record["length_generalisation"].values()))["unanswered"] = share
+    elif where == "in a stream":
+        record["stream"] = {"accuracy": {"1024": 0.5}, "unanswered": {"1024": share}, "rows": 64, "positions": 1024}
+    else:
+        record["unanswered"] = share
+    fill(tmp_path / "cells", []).write(cell, record)
+    said = "1 network gives logits that are not numbers" in html_.write(page_of(tmp_path / "cells"), "")
+    assert said == bool(share)
+
+
 def test_a_folder_with_failures_alone_is_a_page(tmp_path):
     folder = tmp_path / "cells"
     cell = Cell("txc", "gru", 16, 0, DESIGN)

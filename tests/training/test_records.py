@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,6 +61,50 @@ def test_a_stream_of_any_length_ends_with_its_last_1024_positions(steps):
     last = slice(max(0, steps - 1024), None)
     assert got["positions"] == min(1024, steps)
     assert got["accuracy"][str(steps)] == (batch.inputs == batch.targets)[:, last].mean()
+
+
+class Explodes(SequenceModel):
+    """As Copy, beside a number that grows tenfold a step and is subtracted from itself: from 10^39 on that is NaN."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+        self.weight = torch.nn.Parameter(torch.eye(2))
+
+    def state_shapes(self):
+        return [(1,)]
+
+    def forward_from(self, ids, state):
+        size = 10.0 ** torch.arange(1, ids.shape[1] + 1) * (1 + state[0])
+        return self.weight[ids] + (size - size).unsqueeze(-1), (size[:, -1:],)
+
+
+def test_what_is_not_a_number_is_no_answer_and_wrong():
+    """torch's argmax calls it class 0, which is right at half of the positions."""
+    task = st.task("txc")
+    evaluator = Evaluator(task, Explodes(), 20, 3)
+    assert evaluator.at_length()["unanswered"] == 0
+    beyond = evaluator.beyond(80)
+    batch = task.sample(80, beyond["rows"], 3, "test")
+    assert beyond["unanswered"] == (80 - 38) / 80
+    assert beyond["accuracy"] == (batch.inputs == batch.targets)[:, :38].sum() / batch.inputs.size
+    assert beyond["last_32_accuracy"] == 0
+    stream = evaluator.stream(2048)
+    assert (stream["accuracy"]["2048"], stream["unanswered"]["2048"]) == (0, 1)
+    assert stream["unanswered"]["1024"] == (1024 - 38) / 1024
+
+
+def test_weights_whose_answers_are_not_numbers_are_not_the_best():
+    class Both(torch.nn.Module):
+        def forward(self, ids):
+            return torch.stack([Explodes()(part) for part in ids])
+
+    run = SimpleNamespace(
+        replicas=Both(), task=st.task("txc"), seeds=[0, 1], device=torch.device("cpu"),
+        progress=[SimpleNamespace(protocol=PROTOCOLS["design"])],
+    )  # fmt: skip
+    right, _ = loop.validate(run, 64)
+    assert right[:, :, :38].mean() > 0.4
+    assert not right[:, :, 38:].any()
 
 
 def test_a_record_says_how_sure_it_is_and_what_guessing_scores():

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from statetrack.diagnose.truth import minimal_machine
 from statetrack.diagnose.walk import device_of
-from statetrack.models import SequenceModel, State
+from statetrack.models import SequenceModel, State, answers_of
 from statetrack.tasks.base import Ints, Task
 from statetrack.tasks.finite import NOTHING, Automaton
 from statetrack.tasks.scan import scan
@@ -67,7 +67,7 @@ def answers_after(model: SequenceModel, state: State, strings: list[String]) -> 
         for string in sorted(string for string in wanted if string[:-1] == before):
             ids = torch.full((len(state[0]),), string[-1], device=state[0].device)
             logits, after = model.step(ids, state)
-            found[string] = logits.argmax(-1).cpu().numpy().astype(np.int32)
+            found[string] = answers_of(logits).cpu().numpy().astype(np.int32)
             visit(string, after)
 
     visit((), state)
@@ -94,7 +94,7 @@ def meet(model: SequenceModel, inputs: Ints) -> Met:
     kept: list[State] = []
     for t in range(ids.shape[1]):
         logits, state = model.step(ids[:, t], state)
-        said.append(logits.argmax(-1))
+        said.append(answers_of(logits))
         kept.append(state)
     stacked = tuple(torch.stack(parts, dim=1).flatten(0, 1) for parts in zip(*kept))
     return Met(inputs, torch.stack(said, dim=1).cpu().numpy().astype(np.int32), stacked, model.initial_state(1, device))
@@ -176,7 +176,7 @@ def first_difference(machine: Automaton, task: Automaton) -> String | None:
 def network_says(model: SequenceModel, string: String) -> int:
     """The network's answer at the end of a string."""
     device = device_of(model)
-    return int(model(torch.tensor([string], device=device))[0, -1].argmax())
+    return int(answers_of(model(torch.tensor([string], device=device))[0, -1]))
 
 
 @torch.no_grad()
@@ -189,7 +189,7 @@ def shortest_error(model: SequenceModel, task: Task, symbols: list[int], long: i
     best: String | None = None
     for inputs in tried:
         batch = task.with_parameters(ask="every").batch(inputs)
-        said = model(torch.from_numpy(inputs.astype(np.int64)).to(device)).argmax(-1).cpu().numpy()
+        said = answers_of(model(torch.from_numpy(inputs.astype(np.int64)).to(device))).cpu().numpy()
         wrong = (said != batch.targets) & batch.mask.astype(bool)
         if wrong.any():
             end = int(wrong.any(0).argmax())

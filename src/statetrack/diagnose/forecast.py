@@ -28,7 +28,7 @@ from statetrack.diagnose.reach import LEVEL, crossing, halfway, reach
 from statetrack.diagnose.separation import Fade, Groups, squared_distance, told_apart
 from statetrack.diagnose.truth import Truth
 from statetrack.diagnose.walk import device_of, flat, pieces
-from statetrack.models import SequenceModel, State
+from statetrack.models import SequenceModel, State, answers_of
 from statetrack.training.evaluate import to_ids
 
 Floats = NDArray[np.floating[Any]]
@@ -116,7 +116,7 @@ def faded_accuracy(rows: Row, states: dict[int, State]) -> Floats | None:
         asked = rows.asked[:, stop] & good
         for i, k in enumerate(FADES):
             logits, _ = rows.model.step(ids[:, stop], moved(state, ((1 - np.exp(-k)) * way).astype(np.float32)))
-            right = logits.argmax(-1).cpu().numpy() == rows.targets[:, stop]
+            right = answers_of(logits).cpu().numpy() == rows.targets[:, stop]
             seen[:, i, 0] += right & asked
             seen[:, i, 1] += asked
     return seen if seen[..., 1].any() else None

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from statetrack.diagnose.truth import Truth, asked_everywhere, running_count
 from statetrack.errors import BadInput
-from statetrack.models import SequenceModel, State
+from statetrack.models import SequenceModel, State, answers_of
 from statetrack.tasks.base import Ints, Task
 from statetrack.training.evaluate import NO_STREAM, to_ids
 
@@ -194,7 +194,7 @@ def bounded(plan: Plan, states: NDArray[np.float32] | None) -> tuple[Plan, NDArr
 def whole_rows(model: SequenceModel, ids: Tensor) -> Ints:
     """The answers of a model that must see all of a row at once."""
     rows = max(1, 2**15 // ids.shape[1])
-    return np.concatenate([model(part).argmax(-1).cpu().numpy() for part in ids.split(rows)])
+    return np.concatenate([answers_of(model(part)).cpu().numpy() for part in ids.split(rows)])
 
 
 def far_answers(model: SequenceModel, ids: Tensor, state: State, targets: Ints, plan: Plan) -> Ints:
@@ -202,7 +202,7 @@ def far_answers(model: SequenceModel, ids: Tensor, state: State, targets: Ints, 
     answers: list[Ints] = []
     lost = 0  # the first position at which a piece was lost
     for begin, end, logits, _ in pieces(model, ids, state, []):
-        answers.append(logits.argmax(-1).cpu().numpy())
+        answers.append(answers_of(logits).cpu().numpy())
         if not lost and is_lost(answers[-1], targets[:, begin:end]):
             lost = plan.length + end
         if lost and plan.length + end >= 2 * lost:
@@ -228,7 +228,7 @@ def in_pieces(
     answers = []
     begin = state
     for _, end, logits, state in pieces(model, ids[:, : plan.length], begin, wanted):
-        answers.append(logits.argmax(-1).cpu().numpy())
+        answers.append(answers_of(logits).cpu().numpy())
         if has_state and end in wanted:
             kept[end] = sketch(flat(state)).cpu().numpy()
     states = np.stack([np.stack([kept[t - back] for back in reversed(range(plan.window))], axis=1)

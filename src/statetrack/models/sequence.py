@@ -20,6 +20,7 @@ State = tuple[Tensor, ...]
 Shape = tuple[int, ...]
 Block = Callable[[nn.Module, nn.Module, Tensor, State], tuple[Tensor, State]]
 ReadOut = Callable[[nn.Module, nn.Module, Tensor], Tensor]
+NO_ANSWER = -1
 
 
 class SequenceModel(nn.Module):
@@ -155,6 +156,16 @@ class Stack(SequenceModel):
         """
         if all(mixer.compilable for mixer in self.steps()):
             self.block, self.read_out = compiled_parts()
+
+
+def answers_of(logits: Tensor) -> Tensor:
+    """The class with the largest logit; NO_ANSWER where one is not a number, as after an overflow.
+
+    >>> answers_of(torch.tensor([[0.0, 1.0], [0.0, float("nan")]])).tolist()
+    [1, -1]
+    """
+    largest, classes = logits.max(-1)  # NaN is the largest of all here, so no second pass over the logits is needed
+    return classes.masked_fill(largest.isnan(), NO_ANSWER)
 
 
 def residual_block(norm: nn.Module, mixer: nn.Module, x: Tensor, state: State) -> tuple[Tensor, State]:

@@ -130,6 +130,12 @@ def read(path: Path) -> Folder:
     diverged = sum(record.get("status") == DIVERGED for record in finished)
     if diverged:
         folder.notices.append(f"{plural(diverged, 'cell')} diverged in training; the weights before it count.")
+    silent = sum(map(_falls_silent, whole))
+    if silent:
+        folder.notices.append(
+            f"{plural(silent, 'network')} {verb(silent, 'gives', 'give')} logits that are not numbers at some length "
+            "tested; they count as wrong."
+        )
     _read_diagnoses(folder)
     return folder
 
@@ -141,6 +147,13 @@ def is_asked(record: Record) -> bool:
 def _is_whole(record: Record) -> bool:
     accuracy = record.get("accuracy")
     return isinstance(accuracy, int | float) and all(key in record for key in NEEDED)
+
+
+def _falls_silent(record: Record) -> bool:
+    """Whether some position that was tested was left unanswered."""
+    beyond = (record.get("length_generalisation") or {}).values()
+    streamed = ((record.get("stream") or {}).get("unanswered") or {}).values()
+    return any([record.get("unanswered"), *(entry.get("unanswered") for entry in beyond), *streamed])
 
 
 class _Unplanned(Status):

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from statetrack.models import SequenceModel
+from statetrack.models import NO_ANSWER, SequenceModel, answers_of
 from statetrack.models.custom import one_line
 from statetrack.tasks.base import Batch, Task
 from statetrack.tasks.finite import BinaryTask
@@ -54,7 +54,8 @@ class Evaluator:
 
     def at_length(self) -> dict[str, Any]:
         batch = self.task.sample(self.length, self.rows_at(self.length), self.seed, "test")
-        right, asked = self.right(batch), batch.mask.astype(bool)
+        said, asked = self.answers(batch), batch.mask.astype(bool)
+        right = said == batch.targets
         tail = metrics.tail(right, asked)
         tail_interval, last_interval = metrics.tail_interval(right, asked), metrics.tail_interval(right, asked, TAIL)
         return {
@@ -66,6 +67,7 @@ class Evaluator:
             "tail_interval": tail_interval,
             "last_32_accuracy": metrics.tail(right, asked, TAIL),
             "last_32_interval": last_interval,
+            "unanswered": metrics.share(said == NO_ANSWER, asked),
             "solved": tail is not None and tail >= 0.99,
         }
 
@@ -75,9 +77,10 @@ class Evaluator:
             return {"accuracy": None, "reason": f"the model has {self.limit} positions"}
         batch = self.task.sample(length, self.rows_at(length), self.seed, "test")
         try:
-            right, asked = self.right(batch), batch.mask.astype(bool)
+            said, asked = self.answers(batch), batch.mask.astype(bool)
         except Exception as error:
             return failed(error)
+        right = said == batch.targets
         low, high = metrics.row_interval(right, asked)
         return {
             "accuracy": metrics.share(right, asked),
@@ -86,6 +89,7 @@ class Evaluator:
             "n": int(asked.sum()),
             "last_32_accuracy": metrics.tail(right, asked, TAIL),
             "last_32_interval": metrics.tail_interval(right, asked, TAIL),
+            "unanswered": metrics.share(said == NO_ANSWER, asked),
         }
 
     def off_distribution(self) -> dict[str, Any] | None:
@@ -123,33 +127,38 @@ class Evaluator:
         }
 
     def stream(self, steps: int, tick: Tick = lambda _: None) -> dict[str, Any]:
-        """Accuracy over the last 1,024 positions at every doubling up to `steps`, in constant memory."""
+        """Accuracy over the last 1,024 positions at every doubling up to `steps`, and how many of them were left
+        unanswered, in constant memory.
+        """
         if not self.model.recurrent:
             return {"accuracy": None, "reason": NO_STREAM}
         try:
-            curve = self._stream(steps, tick)
+            curves = self._stream(steps, tick)
         except Exception as error:
             return failed(error)
-        return {"rows": STREAM_ROWS, "positions": min(STREAM_TAIL, steps), "accuracy": curve}
+        return {"rows": STREAM_ROWS, "positions": min(STREAM_TAIL, steps), **curves}
 
     @torch.no_grad()
-    def _stream(self, steps: int, tick: Tick) -> dict[str, float | None]:
+    def _stream(self, steps: int, tick: Tick) -> dict[str, dict[str, float | None]]:
         self.model.eval()
         state = self.model.initial_state(STREAM_ROWS, self.device)
         marks = stream_marks(self.length, steps)
-        curve: dict[str, float | None] = {}
-        right = asked = np.zeros((STREAM_ROWS, 0), bool)  # of the last windows, as far as they count
+        accuracy: dict[str, float | None] = {}
+        unanswered: dict[str, float | None] = {}
+        right = silent = asked = np.zeros((STREAM_ROWS, 0), bool)  # of the last windows, as far as they count
         for begin, batch in self.task.stream(steps, STREAM_ROWS, self.seed, "test", window=STREAM_TAIL):
             logits, state = self.model.forward_from(to_ids(batch.inputs, self.device), state)
             end = begin + batch.inputs.shape[1]
             if end in marks or end > steps - STREAM_TAIL:  # the last window may be short and need the one before
-                now = logits.argmax(-1).cpu().numpy() == batch.targets
-                right = np.concatenate([right, now], axis=1)[:, -STREAM_TAIL:]
+                said = answers_of(logits).cpu().numpy()
+                right = np.concatenate([right, said == batch.targets], axis=1)[:, -STREAM_TAIL:]
+                silent = np.concatenate([silent, said == NO_ANSWER], axis=1)[:, -STREAM_TAIL:]
                 asked = np.concatenate([asked, batch.mask.astype(bool)], axis=1)[:, -STREAM_TAIL:]
             if end in marks or end == steps:
-                curve[str(end)] = metrics.share(right, asked)
+                accuracy[str(end)] = metrics.share(right, asked)
+                unanswered[str(end)] = metrics.share(silent, asked)
             tick(f"stream {end:,} of {steps:,}")
-        return curve
+        return {"accuracy": accuracy, "unanswered": unanswered}
 
     def rows_at(self, length: int) -> int:
         kind = self.device.type
@@ -157,13 +166,18 @@ class Evaluator:
         return max(16, min(TEST_ROWS, tokens // length))
 
     def right(self, batch: Batch) -> NDArray[np.bool_]:
-        """Where the model's answer is the right one. Where a pass takes too much memory, it is made with fewer rows."""
+        """Where the model's answer is the right one. Where it gives none, it is wrong."""
+        right: NDArray[np.bool_] = self.answers(batch) == batch.targets
+        return right
+
+    def answers(self, batch: Batch) -> NDArray[np.int64]:
+        """Classes, or NO_ANSWER. Where a pass takes too much memory, it is made with fewer rows."""
         count, length = batch.inputs.shape
         rows = min(count, pass_rows(self.device, length, self.task.outputs))
         while True:
             try:
                 parts = [self._predict(batch.inputs[begin : begin + rows]) for begin in range(0, count, rows)]
-                return np.concatenate(parts) == batch.targets
+                return np.concatenate(parts)
             except (RuntimeError, MemoryError) as error:
                 if rows == 1 or not ran_out_of_memory(error):
                     raise
@@ -173,7 +187,7 @@ class Evaluator:
     @torch.no_grad()
     def _predict(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
         self.model.eval()
-        classes: NDArray[np.int64] = self.model(to_ids(inputs, self.device)).argmax(-1).cpu().numpy()
+        classes: NDArray[np.int64] = answers_of(self.model(to_ids(inputs, self.device))).cpu().numpy()
         return classes
 
 

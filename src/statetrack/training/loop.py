@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from statetrack.errors import BadInput
-from statetrack.models import Replicas, SequenceModel
+from statetrack.models import Replicas, SequenceModel, answers_of
 from statetrack.models.custom import own_name
 from statetrack.tasks.base import Task
 from statetrack.training import checkpoint, metrics
@@ -196,7 +196,7 @@ def validate(run: Fit, length: int) -> tuple[Any, Any]:
     ids = torch.stack([tensors(b.inputs, b.targets, b.mask)[0] for b in batches]).to(run.device)
     rows = max(1, pass_rows(run.device, length, run.task.outputs) // len(run.seeds))
     run.replicas.eval()
-    classes = torch.cat([run.replicas(part).argmax(-1).cpu() for part in ids.split(rows, dim=1)], dim=1)
+    classes = torch.cat([answers_of(run.replicas(part)).cpu() for part in ids.split(rows, dim=1)], dim=1)
     run.replicas.train()
     right = classes.numpy() == np.stack([b.targets for b in batches])
     return right, np.stack([b.mask for b in batches]).astype(bool)
