@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from fading import Fading
 
 import statetrack as st
@@ -11,6 +12,8 @@ from statetrack.diagnose import sentences
 from statetrack.diagnose.forecast import slip_rate
 from statetrack.diagnose.reach import Curve, crossing, first_errors, step_rate
 from statetrack.diagnose.separation import Apart, Groups
+from statetrack.diagnose.walk import silent_from
+from statetrack.models import State
 
 
 def synthetic(rate: float, noise: float, stops: list[int], rows: int = 400, numbers: int = 12) -> Apart:
@@ -75,6 +78,29 @@ def test_a_state_that_grows_out_of_all_bounds() -> None:
     assert found["probe"]["position"][-1] < found["exploded_at"]
     assert found["separation"]["predicted"]["at_90"]["length"] is None
     assert found["conclusion"] in ("explodes", "holds so far")
+
+
+class Overflows(Fading):
+    def forward_from(self, ids: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        logits, state = super().forward_from(ids, state)
+        return logits + 0 * logits, state
+
+
+def test_a_state_that_overflows_far_beyond_the_length() -> None:
+    """1.05^t is infinite in float32 from t = 1819 on, and 0 times that is not a number."""
+    found = st.diagnose("txc", Overflows(1.05, 0.0), trained=64, length=256, stream=4096)
+    assert (found["conclusion"], found["exploded_at"]) == ("explodes", 1819)
+    assert "out of all bounds by position 1,819" in found["sentences"][0]
+
+
+def test_silence_explodes_only_where_most_errors_are_silent() -> None:
+    asked = np.ones((2, 4), bool)
+    right = np.array([[1, 1, 0, 0], [1, 0, 0, 0]], bool)
+    silent = np.array([[0, 0, 1, 1], [0, 0, 0, 1]], bool)
+    assert silent_from(silent, right, asked) == 3
+    silent[0, 2] = False
+    assert silent_from(silent, right, asked) is None
+    assert silent_from(np.zeros_like(right), np.ones_like(right), asked) is None
 
 
 def test_where_a_curve_passes_a_level() -> None:

@@ -148,7 +148,7 @@ def _only(record: dict[str, Any]) -> list[str]:
 def _explodes(record: dict[str, Any]) -> list[str]:
     fails = record["error"]["measured"]["at_90"]["length"]
     return [
-        f"It explodes: the state grows out of all bounds by position {record['exploded_at']}; accuracy passes below "
+        f"It explodes: the state grows out of all bounds by position {record['exploded_at']:,}; accuracy passes below "
         f"90 % at about {steps(fails)}."
     ]
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from statetrack.diagnose.truth import Truth, asked_everywhere, running_count
 from statetrack.errors import BadInput
-from statetrack.models import SequenceModel, State, answers_of
+from statetrack.models import NO_ANSWER, SequenceModel, State, answers_of
 from statetrack.tasks.base import Ints, Task
 from statetrack.training.evaluate import NO_STREAM, to_ids
 
@@ -144,6 +144,7 @@ class Walk:
     states: NDArray[np.float32] | None
     numbers: int  # in the state, before sketching
     exploded_at: int | None  # the first stop at which the state has grown out of all bounds; stops end before it
+    silent_at: int | None  # the first position with logits that are not numbers, where these are most of the errors
 
     @property
     def test(self) -> slice:
@@ -167,15 +168,21 @@ def walk(task: Task, model: SequenceModel, plan: Plan, seed: int) -> Walk:
         answers, states, far, numbers = in_pieces(model, to_ids(inputs, device), targets, plan)
     length, test = plan.length, slice(plan.rows, None)
     right, asked = answers == targets[:, :length], mask[:, :length].astype(bool)
-    far_right = right[test]
-    if far is not None:
-        far_right = np.concatenate([far_right, far == targets[test, length : length + far.shape[1]]], axis=1)
+    streamed = answers[test] if far is None else np.concatenate([answers[test], far], axis=1)
+    far_right, far_asked = streamed == targets[test, : streamed.shape[1]], mask[test, : streamed.shape[1]].astype(bool)
+    silent_at = silent_from(streamed == NO_ANSWER, far_right, far_asked)
     rows_in, rows_out = inputs[:, :length], targets[:, :length]
     plan, states, exploded = bounded(plan, states)
     return Walk(
         plan, truth_of, rows_in, rows_out, truth_of.states(rows_in, rows_out), running_count(rows_in, task.inputs),
-        right, asked, far_right, mask[test, : far_right.shape[1]].astype(bool), states, numbers, exploded,
+        right, asked, far_right, far_asked, states, numbers, exploded, silent_at,
     )  # fmt: skip
+
+
+def silent_from(silent: Bools, right: Bools, asked: Bools) -> int | None:
+    """The first position at which a row gives no answer, where that is what most wrong answers are."""
+    silent, wrong = silent & asked, ~right & asked
+    return int(silent.any(0).argmax()) + 1 if 2 * silent.sum() > wrong.sum() else None
 
 
 def bounded(plan: Plan, states: NDArray[np.float32] | None) -> tuple[Plan, NDArray[np.float32] | None, int | None]:
