@@ -12,7 +12,6 @@ from statetrack.diagnose import sentences
 from statetrack.diagnose.forecast import slip_rate
 from statetrack.diagnose.reach import Curve, crossing, first_errors, step_rate
 from statetrack.diagnose.separation import Apart, Groups
-from statetrack.diagnose.walk import silent_from
 from statetrack.models import State
 
 
@@ -89,18 +88,33 @@ class Overflows(Fading):
 def test_a_state_that_overflows_far_beyond_the_length() -> None:
     """1.05^t is infinite in float32 from t = 1819 on, and 0 times that is not a number."""
     found = st.diagnose("txc", Overflows(1.05, 0.0), trained=64, length=256, stream=4096)
-    assert (found["conclusion"], found["exploded_at"]) == ("explodes", 1819)
-    assert "out of all bounds by position 1,819" in found["sentences"][0]
+    assert (found["conclusion"], found["exploded_at"], found["silent_at"]) == ("explodes", None, 1819)
+    assert "logits are not numbers from position 1,819 on" in found["sentences"][0]
 
 
-def test_silence_explodes_only_where_most_errors_are_silent() -> None:
-    asked = np.ones((2, 4), bool)
-    right = np.array([[1, 1, 0, 0], [1, 0, 0, 0]], bool)
-    silent = np.array([[0, 0, 1, 1], [0, 0, 0, 1]], bool)
-    assert silent_from(silent, right, asked) == 3
-    silent[0, 2] = False
-    assert silent_from(silent, right, asked) is None
-    assert silent_from(np.zeros_like(right), np.ones_like(right), asked) is None
+def test_silence_long_after_it_fails_is_not_why() -> None:
+    class SilentFrom401(Fading):
+        def forward_from(self, ids: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+            logits, after = super().forward_from(ids, state)
+            passed = round(np.log(abs(float(state[0][0, 0].detach()))) / np.log(self.gain))
+            logits[:, max(0, 400 - passed) :] = float("nan")
+            return logits, after
+
+    found = st.diagnose("txc", SilentFrom401(0.98, 0.1), trained=64, length=1024, stream=2048)
+    assert found["silent_at"] == 401
+    assert found["conclusion"] == "fades"
+    assert found["error"]["measured"]["at_90"]["length"] < 200
+
+
+@pytest.mark.parametrize("task", ["txc", "dyck", "regex[pattern=(ab)*]"])
+def test_a_network_that_never_gives_a_number_says_nothing(task: str) -> None:
+    made = st.task(task)
+    model = st.model("linear-rnn", inputs=made.inputs, outputs=made.outputs)
+    with torch.no_grad():
+        model.head.bias.fill_(float("nan"))
+    found = st.diagnose(made, model, trained=16, length=64, stream=128)
+    assert (found["conclusion"], found["silent_at"]) == ("explodes", 1)
+    assert found["automaton"]["network_says"] == "nothing"
 
 
 def test_where_a_curve_passes_a_level() -> None:

@@ -327,8 +327,7 @@ def test_a_changed_setting_makes_another_protocol() -> None:
 
 
 def test_the_documents_way_of_training_is_the_protocol_of_its_name() -> None:
-    shipped = asdict(PROTOCOLS["design"])
-    assert {key: shipped[key] for key in DESIGN_TRAINING} == DESIGN_TRAINING | {"rates": (1e-3,)}
+    assert asdict(PROTOCOLS["design"]) == DESIGN_TRAINING | {"name": "design", "rates": (1e-3,)}
 
 
 def test_what_an_argument_refutes_shows_the_few_seeds_that_were_run_of_both_models() -> None:

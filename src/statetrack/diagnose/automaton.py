@@ -268,7 +268,7 @@ def described(
             "difference": [task.symbol_text(x) for x in string],
             "machine_says": task.answer_text(by_machine) if by_machine >= 0 else None,
             "task_says": task.answer_text(target),
-            "network_says": task.answer_text(said),
+            "network_says": task.answer_text(said) if said >= 0 else "nothing",
             "network_errs": said != target,
         }
     found["says"] = says(found)

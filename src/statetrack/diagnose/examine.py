@@ -103,7 +103,7 @@ class Examined:
         """Why there is no state to look at; None where there is one."""
         problem = state_problem(self.model)
         if problem is None and self.walk.states is None:
-            return f"its state grows out of all bounds by position {self.walk.exploded_at}"
+            return f"its state grows out of all bounds by position {self.walk.exploded_at:,}"
         return problem
 
     def everything(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Examined:
             self.tick("where it fails" if name == "error" else name)  # the other would read as a failure
             needs_state = name in ("gradient", "probe", "portrait", "separation", "eigenvalues", "automaton")
             record[name] = {"absent": self.no_state} if needs_state and self.no_state else measure()
-        record["exploded_at"] = self.walk.silent_at if self.walk.exploded_at is None else self.walk.exploded_at
+        record["exploded_at"], record["silent_at"] = self.walk.exploded_at, self.walk.silent_at
         record["conclusion"], record["sentences"] = sentences.conclude(record)
         record["seconds"] = time.monotonic() - began
         return record

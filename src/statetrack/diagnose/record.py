@@ -227,7 +227,8 @@ class Diagnosis(TypedDict):
     error: Section
     eigenvalues: Section
     automaton: Section
-    exploded_at: int | None  # where the state is out of all bounds, or logits are no numbers, if most errors are that
+    exploded_at: int | None  # the position at which the state has grown out of all bounds
+    silent_at: int | None  # the first position at which logits are not numbers
     conclusion: str  # stays apart, holds so far, fades, slips, only its length, fails, never represented, ...
     sentences: list[str]
     seconds: float

@@ -9,6 +9,7 @@ HALF = 0.5  # of the way from chance to 1
 STAYS, HOLDS, FADES, SLIPS, FAILS = "stays apart", "holds so far", "fades", "slips", "fails"
 ONLY, EXPLODES = "only its length", "explodes"
 BARELY = 1.5  # times the length trained on
+NEAR = 1.5  # times the length at which it fails: curves are not exact
 OFF = 1.5  # a prediction that is further off than so many times is said to be
 NEVER, UNREAD, NO_STATE = "never represented", "not read out", "no state"
 
@@ -17,7 +18,7 @@ def conclude(record: dict[str, Any]) -> tuple[str, list[str]]:
     """The conclusion and its sentences, from the sections of a record."""
     if "absent" in record["probe"]:
         return NO_STATE, _without_state(record)
-    if not record["error"]["learned"]:
+    if not record["error"]["learned"] and not _is_silent_by(record, record["trained"]):
         return _never(record)
     word = _fate(record)
     lines = {STAYS: _stays, HOLDS: _holds, FADES: _fades, SLIPS: _slips, ONLY: _only, FAILS: _fails,
@@ -44,6 +45,10 @@ def at_trained(record: dict[str, Any]) -> tuple[int, float | None, float | None]
     return probe["position"][nearest], probe["state"]["score"][nearest], probe["state"]["chance"][nearest]
 
 
+def _is_silent_by(record: dict[str, Any], position: float) -> bool:
+    return record["silent_at"] is not None and record["silent_at"] <= position
+
+
 def _fate(record: dict[str, Any]) -> str:
     """By what was measured and by what is said of true states.
 
@@ -51,9 +56,11 @@ def _fate(record: dict[str, Any]) -> str:
     """
     fails = record["error"]["measured"]["at_90"]["length"]
     said = record["separation"].get("says", "unclear")
+    if not record["error"]["learned"]:
+        return EXPLODES
     if fails is None:
         return STAYS if said == "stay apart" else HOLDS
-    if record["exploded_at"] is not None:
+    if record["exploded_at"] is not None or _is_silent_by(record, NEAR * fails):
         return EXPLODES
     predicted = record["error"]["predicted"]["at_90"]["length"]
     if 1 < fails / record["trained"] <= BARELY and (predicted is None or predicted > 2 * fails):
@@ -147,10 +154,11 @@ def _only(record: dict[str, Any]) -> list[str]:
 
 def _explodes(record: dict[str, Any]) -> list[str]:
     fails = record["error"]["measured"]["at_90"]["length"]
-    return [
-        f"It explodes: the state grows out of all bounds by position {record['exploded_at']:,}; accuracy passes below "
-        f"90 % at about {steps(fails)}."
-    ]
+    if record["exploded_at"] is not None:
+        why = f"the state grows out of all bounds by position {record['exploded_at']:,}"
+    else:
+        why = f"logits are not numbers from position {record['silent_at']:,} on"
+    return [f"It explodes: {why}; accuracy passes below 90 % at about {steps(fails)}."]
 
 
 def _fails(record: dict[str, Any]) -> list[str]:

@@ -144,7 +144,7 @@ class Walk:
     states: NDArray[np.float32] | None
     numbers: int  # in the state, before sketching
     exploded_at: int | None  # the first stop at which the state has grown out of all bounds; stops end before it
-    silent_at: int | None  # the first position with logits that are not numbers, where these are most of the errors
+    silent_at: int | None  # the first position of the stream at which logits are not numbers
 
     @property
     def test(self) -> slice:
@@ -170,19 +170,14 @@ def walk(task: Task, model: SequenceModel, plan: Plan, seed: int) -> Walk:
     right, asked = answers == targets[:, :length], mask[:, :length].astype(bool)
     streamed = answers[test] if far is None else np.concatenate([answers[test], far], axis=1)
     far_right, far_asked = streamed == targets[test, : streamed.shape[1]], mask[test, : streamed.shape[1]].astype(bool)
-    silent_at = silent_from(streamed == NO_ANSWER, far_right, far_asked)
+    silent = ((streamed == NO_ANSWER) & far_asked).any(0)
     rows_in, rows_out = inputs[:, :length], targets[:, :length]
     plan, states, exploded = bounded(plan, states)
     return Walk(
         plan, truth_of, rows_in, rows_out, truth_of.states(rows_in, rows_out), running_count(rows_in, task.inputs),
-        right, asked, far_right, far_asked, states, numbers, exploded, silent_at,
+        right, asked, far_right, far_asked, states, numbers, exploded,
+        int(silent.argmax()) + 1 if silent.any() else None,
     )  # fmt: skip
-
-
-def silent_from(silent: Bools, right: Bools, asked: Bools) -> int | None:
-    """The first position at which a row gives no answer, where that is what most wrong answers are."""
-    silent, wrong = silent & asked, ~right & asked
-    return int(silent.any(0).argmax()) + 1 if 2 * silent.sum() > wrong.sum() else None
 
 
 def bounded(plan: Plan, states: NDArray[np.float32] | None) -> tuple[Plan, NDArray[np.float32] | None, int | None]:

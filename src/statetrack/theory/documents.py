@@ -15,7 +15,8 @@ DESIGN = "Synthetic Benchmark Design for Temporal Nonlinearity"
 PERMUTATIONS = "Permutation Composition Benchmark"
 DESIGN_TRAINING = {
     "batch": 256, "rates": [1e-3], "weight_decay": 0.01, "clip": 1.0, "warmup": 0, "check_every": 20,
-    "most_checks": 100, "patience": 10, "first_length": 0, "polish": 0,
+    "most_checks": 100, "patience": 10, "first_length": 0, "polish": 0, "most_tokens": 65_536, "validation_rows": 256,
+    "precision": "float32",
 }  # fmt: skip
 """How the design document trains: the protocol `design`, unless a setting of it was changed."""
 

@@ -118,7 +118,7 @@ def way_of_training(protocol: Mapping[str, Any]) -> str:
     >>> way_of_training({"name": "design", "batch": 256}), way_of_training({"name": "design", "batch": 64})
     ('design', '{"batch": 64, "name": "design"}')
     """
-    decided = {key: list(value) if key == "rates" else value for key, value in protocol.items() if key != "stream"}
+    decided = json.loads(json.dumps({key: value for key, value in protocol.items() if key != "stream"}))
     name = str(protocol.get("name", ""))
     if name == "design" and {**DESIGN_TRAINING, **decided} == {**decided, **DESIGN_TRAINING}:
         return name
