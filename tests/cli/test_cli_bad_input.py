@@ -133,7 +133,10 @@ def test_an_interrupt_leaves_no_half_file(place: Path, number: signal.Signals, t
         time.sleep(0.05)
     assert sorted(place.rglob("*")) != before, "it never began to write"
     run.send_signal(number)
-    _, error = run.communicate()
+    try:
+        _, error = run.communicate(timeout=60)
+    finally:
+        run.kill()  # where it did not hear, it would write on for hours
     assert run.returncode == 130
     assert error == ""
     assert sorted(place.rglob("*")) == before

@@ -7,13 +7,14 @@ It streams: memory does not grow with the number of rows. Either everything is t
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from statetrack.data.formats import ARROW_FILE, ArrowStream, Format, by_ending, describe_folder
-from statetrack.data.rows import Request
+from statetrack.data.rows import Chunk, Request
 from statetrack.errors import BadInput
 from statetrack.files import check_parent, together
 from statetrack.tasks.groups import Group
@@ -45,8 +46,9 @@ def _write_file(request: Request, out: Path, progress: Progress) -> str:
     kind = by_ending(out)
     if out.is_dir():
         raise BadInput(f"{out} cannot be written: it is a folder")
+    chunks = _begun(request)
     with together(out, beside(out)) as (data, about):
-        sha256 = _fill(kind(data), request, progress)
+        sha256 = _fill(kind(data), chunks, progress)
         _write_metadata(about, request, out.name, sha256)
     return sha256
 
@@ -60,17 +62,26 @@ def _write_folder(request: Request, folder: Path, progress: Progress) -> str:
     strangers = {path.name for path in folder.iterdir()} - FOLDER_FILES if folder.exists() else set()
     if strangers:
         raise BadInput(f"{folder} cannot be written: it holds other files, such as {min(strangers)}")
+    chunks = _begun(request)
     with together(folder) as (part,):
         part.mkdir()
-        sha256 = _fill(ArrowStream(part / ARROW_FILE), request, progress)
+        sha256 = _fill(ArrowStream(part / ARROW_FILE), chunks, progress)
         describe_folder(part, request.split, sha256)
         _write_metadata(part / METADATA, request, ARROW_FILE, sha256)
     return sha256
 
 
-def _fill(file: Format, request: Request, progress: Progress) -> str:
+def _begun(request: Request) -> Iterator[tuple[int, Chunk]]:
+    """All rows, the first of them made before a file is: for them numba is imported and loops are compiled, and in the
+    midst of that an interrupt may be lost.
+    """
+    chunks = request.chunks()
+    return itertools.chain(list(itertools.islice(chunks, 1)), chunks)
+
+
+def _fill(file: Format, chunks: Iterator[tuple[int, Chunk]], progress: Progress) -> str:
     try:
-        for rows, chunk in request.chunks():
+        for rows, chunk in chunks:
             file.write(rows, chunk)
             progress(rows)
         return file.finish()
