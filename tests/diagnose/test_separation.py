@@ -115,6 +115,8 @@ def test_a_network_that_never_gives_a_number_says_nothing(task: str) -> None:
     found = st.diagnose(made, model, trained=16, length=64, stream=128)
     assert (found["conclusion"], found["silent_at"]) == ("explodes", 1)
     assert found["automaton"]["network_says"] == "nothing"
+    found["error"]["measured"]["at_90"]["length"] = None  # as where few rows are silent and a guess is nearly right
+    assert sentences.conclude(found)[1][0] == "It explodes: logits are not numbers from position 1 on."
 
 
 def test_where_a_curve_passes_a_level() -> None:

@@ -18,9 +18,10 @@ def conclude(record: dict[str, Any]) -> tuple[str, list[str]]:
     """The conclusion and its sentences, from the sections of a record."""
     if "absent" in record["probe"]:
         return NO_STATE, _without_state(record)
-    if not record["error"]["learned"] and not _is_silent_by(record, record["trained"]):
+    learned = record["error"]["learned"]
+    if not learned and not _is_silent_by(record, record["trained"]):
         return _never(record)
-    word = _fate(record)
+    word = _fate(record) if learned else EXPLODES
     lines = {STAYS: _stays, HOLDS: _holds, FADES: _fades, SLIPS: _slips, ONLY: _only, FAILS: _fails,
              EXPLODES: _explodes}[word](record)  # fmt: skip
     return word, [*lines, *_eigenvalues(record), *_machine(record)][:4]
@@ -56,8 +57,6 @@ def _fate(record: dict[str, Any]) -> str:
     """
     fails = record["error"]["measured"]["at_90"]["length"]
     said = record["separation"].get("says", "unclear")
-    if not record["error"]["learned"]:
-        return EXPLODES
     if fails is None:
         return STAYS if said == "stay apart" else HOLDS
     if record["exploded_at"] is not None or _is_silent_by(record, NEAR * fails):
@@ -158,7 +157,8 @@ def _explodes(record: dict[str, Any]) -> list[str]:
         why = f"the state grows out of all bounds by position {record['exploded_at']:,}"
     else:
         why = f"logits are not numbers from position {record['silent_at']:,} on"
-    return [f"It explodes: {why}; accuracy passes below 90 % at about {steps(fails)}."]
+    falls = "" if fails is None else f"; accuracy passes below 90 % at about {steps(fails)}"
+    return [f"It explodes: {why}{falls}."]
 
 
 def _fails(record: dict[str, Any]) -> list[str]:
