@@ -23,10 +23,10 @@ from pathlib import Path
 import torch
 
 import statetrack as st
-from statetrack.ask import Dialogue, Episode, Rules, dialogue, solver
-from statetrack.ask.engines.forced import score
-from statetrack.ask.engines.hf import HFEngine
-from statetrack.ask.run import ask
+from statetrack.asking import Dialogue, Episode, Rules, dialogue, solver
+from statetrack.asking.engines.forced import score
+from statetrack.asking.engines.hf import HFEngine
+from statetrack.asking.run import ask
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ask"))
 from tiny_models import llama, tokenizer

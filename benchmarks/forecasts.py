@@ -23,14 +23,14 @@ import torch
 from numpy.typing import NDArray
 
 import statetrack as st
-from statetrack.diagnose import load
-from statetrack.diagnose.examine import Examined
-from statetrack.diagnose.probe import Ridge
-from statetrack.diagnose.separation import Apart
-from statetrack.diagnose.walk import Plan, Walk
-from statetrack.diagnose.weights import cell_of
+from statetrack.diagnosis import load
+from statetrack.diagnosis.examine import Examined
+from statetrack.diagnosis.probe import Ridge
+from statetrack.diagnosis.separation import Apart
+from statetrack.diagnosis.walk import Plan, Walk
+from statetrack.diagnosis.weights import cell_of
 from statetrack.models import SequenceModel
-from statetrack.sweep import Store
+from statetrack.sweeps import Store
 from statetrack.training.evaluate import to_ids
 
 NINETY = 1.2816  # deviations between the mean and the border at which 90 % lie on the right side

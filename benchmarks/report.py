@@ -20,7 +20,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from statetrack.report import report
+from statetrack.reports import report
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "report"))
 import made_records

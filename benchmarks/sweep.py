@@ -16,21 +16,21 @@ import tempfile
 import time
 from pathlib import Path
 
-KIND = Path(__file__).parents[1] / "tests" / "sweep"
+KIND = Path(__file__).parents[1] / "tests" / "sweeps"
 sys.path.insert(0, str(KIND))
 os.environ["PYTHONPATH"] = os.pathsep.join([str(KIND), os.environ.get("PYTHONPATH", "")])
 os.environ["RAY_AUTH_MODE"] = "disabled"
 
 from counted_cells import begun, sweep  # noqa: E402
 
-from statetrack.sweep import Options, Store, run, status  # noqa: E402
+from statetrack.sweeps import Options, Store, run, status  # noqa: E402
 
 CELLS = int(os.environ.get("CELLS", "10000"))
 RUNNER = f"""
 import sys
 sys.path.insert(0, {str(KIND)!r})
 from counted_cells import sweep
-from statetrack.sweep import Options, run
+from statetrack.sweeps import Options, run
 run(sweep(40, log=sys.argv[2], seconds=0.3), sys.argv[1], Options(workers=2))
 """
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from statetrack.report import page_of
-from statetrack.report.table import Table
-from statetrack.sweep import Store, unpack
-from statetrack.writing import shown
+from statetrack.formatting import shown
+from statetrack.reports import page_of
+from statetrack.reports.table import Table
+from statetrack.sweeps import Store, unpack
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "results.md"

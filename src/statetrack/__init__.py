@@ -31,8 +31,8 @@ __version__ = "0.1.0"
 __all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "diagnose", "group", "model", "task", "train"]
 
 _WITH_TORCH = {"model": "statetrack.models", "train": "statetrack.training"}
-# The package statetrack.diagnose can be called, since no function could keep its name once the package is imported.
-_PACKAGES = {"diagnose": "statetrack.diagnose"}
+# The package statetrack.diagnosis can be called, since no function could keep its name once the package is imported.
+_PACKAGES = {"diagnose": "statetrack.diagnosis"}
 
 
 def __getattr__(name: str) -> Any:

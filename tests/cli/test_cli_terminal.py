@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from statetrack.cli import VERBS, main, output, progress
-from statetrack.sweep import Cell, Store
+from statetrack.sweeps import Cell, Store
 
 LONG = "e88-published-1l-small-notanh"
 OWN = "runs/own.py:Counter[width=8,sha256=4f46d472]"
@@ -140,7 +140,7 @@ def diagnosed(model: str, sentence: str) -> dict[str, Any]:
 def test_a_diagnosis_keeps_its_columns_in_80(
     tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import statetrack.diagnose.folder as folder
+    import statetrack.diagnosis.folder as folder
 
     sentence = "It fades: right up to about 278 steps, " + "and so on, " * 9
     pattern = {"section": "6.1, accuracy by position", "says": "E88: flat over positions", "task": "txc",

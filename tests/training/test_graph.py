@@ -11,7 +11,7 @@ import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.models import Replicas, model
 from statetrack.models.sequence import Stack
-from statetrack.sweep import read
+from statetrack.sweeps import read
 from statetrack.training.feed import Rows
 from statetrack.training.flat import AdamW, FlatParameters
 from statetrack.training.graph import Stepper, worth_fusing

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.writing import fixed, plural
+from statetrack.formatting import fixed, plural
 
 if TYPE_CHECKING:
-    from statetrack.ask import Rules
+    from statetrack.asking import Rules
     from statetrack.tasks import Task
 
 SAMPLES = 250
@@ -56,10 +56,10 @@ def command(
 
     Example: statetrack ask track_the_stat.median --model hf:PATH --samples 20 --out results
     """
-    from statetrack import ask as core
+    from statetrack import asking as core
     from statetrack import tasks
-    from statetrack.ask import metrics
-    from statetrack.ask.run import ask
+    from statetrack.asking import metrics
+    from statetrack.asking.run import ask
     from statetrack.cli.output import print_json
     from statetrack.errors import BadInput
 
@@ -78,7 +78,7 @@ def command(
         raise BadInput(f"solver {who.name} needs a model: --model hf:PATH_OR_NAME or PROVIDER/MODEL")
 
     def engine() -> Any:
-        from statetrack.ask.engines import engine as make
+        from statetrack.asking.engines import engine as make
 
         return make(model, batch=batch, **({"device": device} if model.startswith("hf:") else {}))
 
@@ -119,7 +119,7 @@ def _print_estimate(
     task: Task, rules: Rules, samples: range, length: int | None, shows_state: bool, as_json: bool
 ) -> None:
     """What perfect episodes would cost, from the first sample, and what the model would be told."""
-    from statetrack.ask import dialogue, estimate
+    from statetrack.asking import dialogue, estimate
     from statetrack.cli.output import print_json, print_table
 
     one = dialogue(task, rules, samples[0], length)
@@ -138,7 +138,7 @@ def _print_estimate(
 
 def print_summary(summary: dict[str, Any]) -> None:
     """The result keys, then what they hide."""
-    from statetrack.ask.survival import median_survival
+    from statetrack.asking.survival import median_survival
     from statetrack.cli.output import print_table
 
     low, high = summary["avg_interval"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from statetrack.cli.output import print_json
-from statetrack.writing import plural
+from statetrack.formatting import plural
 
 CONVENTION = {
     "mathematical": "p_n ∘ ... ∘ p_1 (mathematical)",

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from statetrack.writing import plural
+from statetrack.formatting import plural
 
 ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
 

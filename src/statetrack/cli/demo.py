@@ -79,7 +79,7 @@ def show_rows() -> None:
 def train(out: Path) -> list[Record]:
     """Run the sweep on all cores; the records of its finished cells."""
     from statetrack.cli.sweep import watch
-    from statetrack.sweep import Options, Store, read, run
+    from statetrack.sweeps import Options, Store, read, run
 
     sweep = read(SWEEP)
     print(f"\nTraining {len(sweep.entries)} small models into {out}, on all cores; it takes a few minutes.", flush=True)
@@ -126,7 +126,7 @@ def ends(records: Sequence[Record], length: int) -> float:
 
 
 def _share(value: float) -> str:
-    from statetrack.writing import fixed
+    from statetrack.formatting import fixed
 
     return fixed(value)
 
@@ -144,7 +144,7 @@ def said(last: dict[str, float], floor: float, length: int) -> str:
 
 def look_into(out: Path, records: Sequence[Record]) -> None:
     """Why three forms of E88 stop, or do not, on parity."""
-    from statetrack.sweep import Cell
+    from statetrack.sweeps import Cell
 
     chosen = {
         record["cell"]["subject"]: Cell(**record["cell"]).key
@@ -168,7 +168,7 @@ def _diagnose(folder: Path, keys: tuple[str, ...]) -> Record:
     """In a process of its own, so that cells are looked into side by side."""
     import torch
 
-    from statetrack.diagnose.folder import Wanted, diagnose_folder
+    from statetrack.diagnosis.folder import Wanted, diagnose_folder
 
     torch.set_num_threads(1)
     return diagnose_folder(folder, Wanted(keys))
@@ -176,7 +176,7 @@ def _diagnose(folder: Path, keys: tuple[str, ...]) -> Record:
 
 def write_report(out: Path, show: bool) -> None:
     from statetrack.errors import MissingExtra
-    from statetrack.report import report
+    from statetrack.reports import report
 
     try:
         done = report(out, title="Who keeps track of state, and how far?", command=f"statetrack demo --out {out}")

@@ -14,7 +14,7 @@ from statetrack.cli.output import print_json, print_table, short_names
 from statetrack.cli.progress import now_and_then
 
 if TYPE_CHECKING:
-    from statetrack.diagnose.folder import Tally
+    from statetrack.diagnosis.folder import Tally
 
 
 def command(
@@ -42,7 +42,7 @@ def command(
     from statetrack.errors import BadInput, need
 
     need("torch", "train", "diagnose")
-    from statetrack.diagnose.folder import Wanted, diagnose_folder
+    from statetrack.diagnosis.folder import Wanted, diagnose_folder
     from statetrack.tasks.base import check_size
 
     if cells is not None and cells < 1:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.output import print_json, print_table
-from statetrack.writing import fixed
+from statetrack.formatting import fixed
 
 LENGTHS = (16, 64, 256, 1024, 2048)
 COLUMNS = (

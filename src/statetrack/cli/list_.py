@@ -79,13 +79,13 @@ def _models() -> Entries:
 
 
 def _sweeps() -> Entries:
-    from statetrack.sweep.document import about, shipped
+    from statetrack.sweeps.document import about, shipped
 
     return [{"sweep": name, "what": about(path)} for name, path in shipped().items()]
 
 
 def _solvers() -> Entries:
-    from statetrack.ask import SOLVERS
+    from statetrack.asking import SOLVERS
 
     return [{"solver": name, "what": about} for name, about in SOLVERS.items()]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from statetrack.writing import plural
+from statetrack.formatting import plural
 
 if TYPE_CHECKING:
-    from statetrack.sweep.archive import Joined
+    from statetrack.sweeps.archive import Joined
 
 
 def command(
@@ -22,7 +22,7 @@ def command(
 
     Example: statetrack merge from-laptop from-cluster --out all
     """
-    from statetrack.sweep import merge
+    from statetrack.sweeps import merge
 
     report(merge(folders, out), out)
 

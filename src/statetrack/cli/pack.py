@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.merge import report
-from statetrack.writing import plural
+from statetrack.formatting import plural
 
 
 def command(
@@ -26,7 +26,7 @@ def command(
 
     Example: statetrack pack demo-results demo.tar.gz
     """
-    from statetrack.sweep import pack
+    from statetrack.sweeps import pack
 
     print(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
 
@@ -39,6 +39,6 @@ def unpack(
 
     Example: statetrack unpack demo.tar.gz demo-results
     """
-    from statetrack.sweep import unpack
+    from statetrack.sweeps import unpack
 
     report(unpack(archive, folder), folder)

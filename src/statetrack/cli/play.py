@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from statetrack.ask import Dialogue, Request
+    from statetrack.asking import Dialogue, Request
 
 WIDEST = 100  # columns that are read with ease
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
@@ -31,9 +31,9 @@ def command(
     Example: statetrack play track_the_stat.median --length 20
     """
     from statetrack import tasks
-    from statetrack.ask import Rules, dialogue
-    from statetrack.ask.run import ask
-    from statetrack.ask.solvers import Explicit, Human
+    from statetrack.asking import Rules, dialogue
+    from statetrack.asking.run import ask
+    from statetrack.asking.solvers import Explicit, Human
     from statetrack.errors import unknown
 
     if history not in ("hidden", "shown"):
@@ -70,7 +70,7 @@ class Reader:
             input("Press Enter to begin. ")
 
     def read(self, request: Request) -> str:
-        from statetrack.ask.state import state_text
+        from statetrack.asking.state import state_text
 
         number = 1 + request.dialogue.turns.index(request.turn)
         if self.hide and sys.stdout.isatty():
@@ -85,7 +85,7 @@ class Reader:
 
 
 def _print_end(record: dict[str, Any], game: Dialogue, compat: bool) -> None:
-    from statetrack.ask.metrics import max_length
+    from statetrack.asking.metrics import max_length
 
     answered = max_length(record, compat)
     if record["ended"] == "done":

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.output import open_page
-from statetrack.writing import plural
+from statetrack.formatting import plural
 
 
 def command(
@@ -27,7 +27,7 @@ def command(
 
     Example: statetrack report demo-results --open
     """
-    from statetrack.report import report
+    from statetrack.reports import report
 
     done = report(folder, out, figures=figures, latex=latex, title=title, command=_command())
     figured = plural(len(done.page.figures), "figure")

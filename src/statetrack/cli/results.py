@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.output import print_table, short_names
-from statetrack.writing import fixed, plural
+from statetrack.formatting import fixed, plural
 
 if TYPE_CHECKING:
-    from statetrack.sweep import Store
+    from statetrack.sweeps import Store
 
 SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
 SHARED = 3  # of these columns, and of those of what was asked: what the rows of a group share
@@ -30,8 +30,8 @@ def command(
 
     Example: statetrack results demo-results --csv demo.csv
     """
-    from statetrack.sweep import Store
-    from statetrack.sweep.table import rows, write_csv, write_parquet
+    from statetrack.sweeps import Store
+    from statetrack.sweeps.table import rows, write_csv, write_parquet
 
     store = Store.existing(folder)
     for damage in store.damaged():
@@ -53,7 +53,7 @@ def command(
 
 def print_asked(store: Store) -> bool:
     """The table of what language models were asked; whether anything was."""
-    from statetrack.ask.overview import COLUMNS, overview
+    from statetrack.asking.overview import COLUMNS, overview
 
     found = overview(store.records())
     if found:

@@ -10,7 +10,7 @@ import typer
 from statetrack.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from statetrack.sweep import Status
+    from statetrack.sweeps import Status
 
 
 def command(
@@ -23,7 +23,7 @@ def command(
 
     Example: statetrack status demo-results
     """
-    from statetrack.sweep import Store, status
+    from statetrack.sweeps import Store, status
 
     found = status(Store.existing(folder))
     if as_json:
@@ -34,8 +34,8 @@ def command(
 
 
 def _print(found: Status) -> None:
-    from statetrack.sweep.overview import ORDER, by_reason
-    from statetrack.sweep.pace import duration
+    from statetrack.sweeps.overview import ORDER, by_reason
+    from statetrack.sweeps.pace import duration
 
     rows = [[name, *(counts[each] for each in ORDER)] for name, counts in found.sweeps.items()]
     if len(rows) != 1 or found.beyond:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack.cli.progress import now_and_then
-from statetrack.writing import plural
+from statetrack.formatting import plural
 
 if TYPE_CHECKING:
-    from statetrack.sweep.schedule import Schedule, Tally
+    from statetrack.sweeps.schedule import Schedule, Tally
 
 
 def command(
@@ -50,8 +50,8 @@ def command(
     Example: statetrack sweep demo --out demo-results
     """
     from statetrack.cli.results import print_asked
-    from statetrack.sweep import Options, Store, read, run
-    from statetrack.sweep.kinds import KINDS
+    from statetrack.sweeps import Options, Store, read, run
+    from statetrack.sweeps.kinds import KINDS
 
     sweep = read(name, models or ())
     if part:
@@ -81,8 +81,8 @@ def read_part(text: str) -> tuple[int, int]:
 
 
 def summary(tally: Tally, out: Path) -> int:
-    from statetrack.sweep.overview import by_reason
-    from statetrack.sweep.store import FAILED, SKIPPED
+    from statetrack.sweeps.overview import by_reason
+    from statetrack.sweeps.store import FAILED, SKIPPED
 
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
@@ -132,8 +132,8 @@ def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
 
 
 def words(tally: Tally, workers: int) -> str:
-    from statetrack.sweep.pace import duration
-    from statetrack.sweep.store import FAILED
+    from statetrack.sweeps.pace import duration
+    from statetrack.sweeps.store import FAILED
 
     failed = f", {tally.counts[FAILED]} failed" if tally.counts[FAILED] else ""
     left = tally.seconds_left(workers)

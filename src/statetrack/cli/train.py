@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.progress import now_and_then
-from statetrack.writing import fixed
+from statetrack.formatting import fixed
 
 if TYPE_CHECKING:
     from statetrack.training import Result
@@ -44,7 +44,7 @@ def command(
     """
     from statetrack.cli.output import print_json
     from statetrack.errors import BadInput, need
-    from statetrack.writing import plural
+    from statetrack.formatting import plural
 
     need("torch", "train", "training")
     from statetrack.training import train_many
@@ -94,8 +94,8 @@ def read_rates(text: str) -> tuple[float, ...]:
 def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
     from statetrack.cli.output import print_table, short_names
-    from statetrack.sweep.pace import duration
-    from statetrack.writing import plural
+    from statetrack.formatting import plural
+    from statetrack.sweeps.pace import duration
 
     first = results[0]
     cell, record = first.cell, first.record

@@ -27,8 +27,8 @@ from statetrack.data.tally import (
     shared_by_chance,
 )
 from statetrack.errors import BadInput
+from statetrack.formatting import plural
 from statetrack.tasks.groups import family, group, usual_name
-from statetrack.writing import plural
 
 RULES = {"mathematical": "p_n ∘ ... ∘ p_1", "published": "p_1 ∘ ... ∘ p_n"}
 

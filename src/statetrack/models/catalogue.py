@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from statetrack import spec
 from statetrack.errors import BadInput, unknown
 from statetrack.models.custom import built, file_hash, is_address, load
 from statetrack.models.deltanet import DeltaNet
@@ -29,7 +30,6 @@ from statetrack.models.reflections import E88Reflections
 from statetrack.models.rnn import ClassicRNN
 from statetrack.models.sequence import SequenceModel
 from statetrack.models.transformer import Transformer
-from statetrack.tasks import spec
 
 ENTRY_POINTS = "statetrack.models"
 

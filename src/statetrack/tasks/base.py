@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from statetrack import spec
 from statetrack.errors import BadInput
-from statetrack.tasks import draws, spec
+from statetrack.tasks import draws
 
 if TYPE_CHECKING:
     from typing import Self

@@ -12,8 +12,8 @@ from dataclasses import MISSING
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from statetrack import spec
 from statetrack.errors import BadInput, unknown
-from statetrack.tasks import spec
 from statetrack.tasks.base import Task, parameter_types, parameters
 
 CLASSES = {

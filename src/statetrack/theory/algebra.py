@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from statetrack.formatting import plural
 from statetrack.tasks.groups import Group
 from statetrack.tasks.groups.permutations import MAX_DEGREE
 from statetrack.theory import circuits, green
 from statetrack.theory.circuits import Circuit
 from statetrack.theory.monoid import LIMIT, Monoid, generate, is_permutation, letter_maps
 from statetrack.theory.structure import Structure, from_permutations, structure
-from statetrack.writing import plural
 
 
 @dataclass(frozen=True)

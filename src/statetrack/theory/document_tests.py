@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from statetrack.formatting import fixed
 from statetrack.theory.documents import DESIGN, DocumentPrediction, Measure
 from statetrack.theory.results import SEEDS, Measured, by_seed, most
-from statetrack.writing import fixed
 
 Judged = tuple[str, str, int]
 

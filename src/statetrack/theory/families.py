@@ -13,8 +13,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
+from statetrack import spec
 from statetrack.errors import unknown
-from statetrack.tasks import spec
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from statetrack.errors import BadInput
+from statetrack.formatting import fixed, plural
 from statetrack.tasks.base import Task, check_size
 from statetrack.tasks.finite import FiniteTask
 from statetrack.theory import balance, guessing, simulation
 from statetrack.theory.laws import Floats, Process, process, shares
-from statetrack.writing import fixed, plural
 
 WINDOW_WORK = 3 * 10**8
 """Steps of a sum over windows beyond which a narrower window is taken."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from statetrack.formatting import plural
 from statetrack.tasks.base import Task
 from statetrack.theory import circuits
 from statetrack.theory.algebra import MonoidFacts
 from statetrack.theory.circuits import Circuit
-from statetrack.writing import plural
 
 VALUE_BITS = math.log2(100)
 

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.formatting import plural
 from statetrack.tasks.base import Task
 from statetrack.theory.families import UNKNOWN as NO_FAMILY
 from statetrack.theory.families import Model, find
 from statetrack.theory.features import Features
 from statetrack.theory.sources import SOURCES
-from statetrack.writing import plural
 
 EVERY, GROWS, FADES, CANNOT, UNKNOWN = "every length", "grows with depth", "fades", "cannot", "unknown"
 OUTCOMES = (EVERY, GROWS, FADES, CANNOT, UNKNOWN)

@@ -20,12 +20,12 @@ from itertools import pairwise
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.formatting import plural
 from statetrack.theory import document_tests
 from statetrack.theory.documents import DocumentPrediction
 from statetrack.theory.families import find
 from statetrack.theory.predictions import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
 from statetrack.theory.results import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, most
-from statetrack.writing import plural
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
 

@@ -16,12 +16,13 @@ import torch
 from torch import nn
 
 import statetrack
+from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check, model
 from statetrack.models.custom import as_model, own_name
-from statetrack.sweep import Cell, Store
-from statetrack.sweep.store import Damage, kept_in, read_record
-from statetrack.tasks import Task, spec, task
+from statetrack.sweeps import Cell, Store
+from statetrack.sweeps.store import Damage, kept_in, read_record
+from statetrack.tasks import Task, task
 from statetrack.tasks.base import MAX_LENGTH, check_size
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics

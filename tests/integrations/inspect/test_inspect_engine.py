@@ -12,8 +12,8 @@ from inspect_ai.event import ModelEvent
 from loopback import BAD, Answer, Loopback, error, good, serve
 
 from statetrack import BadInput, task
-from statetrack.ask import Episode, Reply, Request, Rules, dialogue, results
-from statetrack.ask.engines import engine as any_engine
+from statetrack.asking import Episode, Reply, Request, Rules, dialogue, results
+from statetrack.asking.engines import engine as any_engine
 from statetrack.integrations.inspect.engine import InspectEngine, engine
 
 KEY = "loop-back-key-0123456789"

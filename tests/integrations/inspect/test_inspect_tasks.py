@@ -15,8 +15,8 @@ from scripted import Said, numbers, right_until, scripted, true_mode
 
 from statetrack import BadInput
 from statetrack import task as find_task
-from statetrack.ask import Episode, Rules, dialogue, summary
-from statetrack.ask import solver as core_solver
+from statetrack.asking import Episode, Rules, dialogue, summary
+from statetrack.asking import solver as core_solver
 from statetrack.integrations.inspect import registry as st
 from statetrack.integrations.inspect.scorer import KEYS, by_length, episodes, records
 

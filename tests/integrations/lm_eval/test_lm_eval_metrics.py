@@ -17,7 +17,7 @@ from lm_eval.api.metrics import aggregate_subtask_metrics
 from lm_eval.tasks import TaskManager
 from scripted_models import Scripted, by_cycles, by_table, sequence, symmetric_by_id, tag
 
-from statetrack.ask import Rules, question
+from statetrack.asking import Rules, question
 from statetrack.integrations.lm_eval.metrics import NoSample
 from statetrack.tasks.groups.task import GroupTask
 

@@ -4,7 +4,7 @@
     statetrack ask track_the_stat.mode --model openai/gpt-4o
 
 tasks, solvers and scorer are what `inspect eval` finds (by `registry`, the entry point); `engine` is what
-`statetrack ask` calls. All of them play the episode of `statetrack.ask`.
+`statetrack ask` calls. All of them play the episode of `statetrack.asking`.
 """
 
 from statetrack.errors import need

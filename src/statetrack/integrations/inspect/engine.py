@@ -20,15 +20,15 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, Model, get_model
 from pydantic import ValidationError
 
-from statetrack.ask.engines import UNMEASURED
-from statetrack.ask.episode import SERVER, Reply, Request
-from statetrack.ask.secrets import scrub
-from statetrack.ask.tokens import NO_TOKENS
+from statetrack import spec
+from statetrack.asking.engines import UNMEASURED
+from statetrack.asking.episode import SERVER, Reply, Request
+from statetrack.asking.secrets import scrub
+from statetrack.asking.tokens import NO_TOKENS
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.failures import Try, hidden, judge
 from statetrack.integrations.inspect.refusal import plain
 from statetrack.integrations.inspect.replies import Chat, read
-from statetrack.tasks import spec
 
 RETRIES = 5
 TIMEOUT = 300  # seconds for one try

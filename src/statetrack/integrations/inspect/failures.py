@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from inspect_ai.model import Model
 from tenacity import RetryError
 
-from statetrack.ask.episode import CONTEXT, SERVER, Reply
-from statetrack.ask.secrets import HIDDEN, scrub
+from statetrack.asking.episode import CONTEXT, SERVER, Reply
+from statetrack.asking.secrets import HIDDEN, scrub
 
 LONGEST = 300  # characters of an error that are kept
 PASSING = (408, 409, 425, 429)  # the client errors that may pass: time-out, conflict, too early, too many requests

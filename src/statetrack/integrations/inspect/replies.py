@@ -1,4 +1,4 @@
-"""From Inspect's messages and outputs to those of `statetrack.ask`, and back."""
+"""From Inspect's messages and outputs to those of `statetrack.asking`, and back."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from inspect_ai.model import (
     ModelUsage,
 )
 
-from statetrack.ask.episode import CONTEXT, LIMIT, SERVER, Message, Reply
-from statetrack.ask.tokens import NO_TOKENS, Tokens
+from statetrack.asking.episode import CONTEXT, LIMIT, SERVER, Message, Reply
+from statetrack.asking.tokens import NO_TOKENS, Tokens
 
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 

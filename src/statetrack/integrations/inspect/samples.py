@@ -1,4 +1,4 @@
-"""A dialogue of `statetrack.ask` as a sample of Inspect's, and back.
+"""A dialogue of `statetrack.asking` as a sample of Inspect's, and back.
 
 A sample's metadata name the dialogue completely, so any solver can play any task.
 """
@@ -10,10 +10,11 @@ from typing import Any
 
 from inspect_ai.dataset import MemoryDataset, Sample
 
-from statetrack.ask import Dialogue, Episode, Rules, dialogue
+from statetrack import spec
+from statetrack.asking import Dialogue, Episode, Rules, dialogue
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.replies import Chat
-from statetrack.tasks import Task, spec
+from statetrack.tasks import Task
 from statetrack.tasks import task as find_task
 
 MOST_SAMPLES = 1_000_000

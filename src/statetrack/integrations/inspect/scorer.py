@@ -1,4 +1,4 @@
-"""What is counted: the records of `statetrack.ask`, carried by Inspect's scores.
+"""What is counted: the records of `statetrack.asking`, carried by Inspect's scores.
 
 The metrics take every epoch as an episode of its own (`scores="unreduced"`); by default Inspect averages epochs first.
 """
@@ -14,8 +14,8 @@ from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import TaskState
 
-from statetrack.ask.episode import INTERRUPTIONS, LETTERS, LIMIT, RIGHT, RUNNING
-from statetrack.ask.metrics import Record, falls_below, is_violation, max_length, results
+from statetrack.asking.episode import INTERRUPTIONS, LETTERS, LIMIT, RIGHT, RUNNING
+from statetrack.asking.metrics import Record, falls_below, is_violation, max_length, results
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.solvers import RECORD
 from statetrack.intervals import wilson
@@ -97,7 +97,7 @@ def answer() -> Scorer:
 
 
 def records(log: EvalLog | str | Path) -> list[Record]:
-    """The records in a log of Inspect's, for `statetrack.ask.summary`: survival, accuracy by position, failures."""
+    """The records in a log of Inspect's, for `statetrack.asking.summary`: survival, accuracy by position, failures."""
     held = log if isinstance(log, EvalLog) else read_eval_log(str(log))
     scores = [score for sample in held.samples or [] for score in (sample.scores or {}).values()]
     return [score.metadata["record"] for score in scores if score.metadata and "record" in score.metadata]

@@ -1,4 +1,4 @@
-"""Who answers, for `--solver`: each is the one loop below around a solver of `statetrack.ask`."""
+"""Who answers, for `--solver`: each is the one loop below around a solver of `statetrack.asking`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ge
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, input_screen
 
-from statetrack import ask
-from statetrack.ask.episode import CONTEXT, SERVER, Episode, Reply, Request
-from statetrack.ask.solvers import Human
-from statetrack.ask.tokens import NO_TOKENS
+from statetrack import asking, spec
+from statetrack.asking.episode import CONTEXT, SERVER, Episode, Reply, Request
+from statetrack.asking.solvers import Human
+from statetrack.asking.tokens import NO_TOKENS
 from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said
 from statetrack.integrations.inspect.refusal import one_line
 from statetrack.integrations.inspect.replies import Chat, read
 from statetrack.integrations.inspect.samples import dialogue_of
-from statetrack.tasks import spec
 
 RECORD = "statetrack:record"
 TRIES, WAIT = 4, 2.0  # how often an empty or cut-off reply is asked for, and the seconds before the second time
@@ -30,7 +29,7 @@ class ModelFailed(RuntimeError):
     """The model's server gave no usable reply. The sample counts for nothing; `inspect eval-retry` runs it again."""
 
 
-def plays(who: ask.Solver) -> Solver:
+def plays(who: asking.Solver) -> Solver:
     """The episode, with what was answered kept after every turn: a limit may end the solver at any of them."""
     hide_keys_in_traces()
 
@@ -139,7 +138,7 @@ def human() -> Solver:
 def _named(text: str) -> Solver:
     """A solver by the text that `statetrack ask --solver` takes."""
     with one_line():
-        return plays(ask.solver(text))
+        return plays(asking.solver(text))
 
 
 def _numbered(name: str, what: str, number: int) -> Solver:

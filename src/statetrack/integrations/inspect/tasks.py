@@ -9,15 +9,15 @@ from typing import Any
 from inspect_ai import Task, task
 from inspect_ai.model import GenerateConfig
 
-from statetrack.ask import Rules
-from statetrack.ask.dialogue import default_length
+from statetrack import spec
+from statetrack.asking import Rules
+from statetrack.asking.dialogue import default_length
 from statetrack.errors import BadInput, unknown
 from statetrack.integrations.inspect.refusal import one_line
 from statetrack.integrations.inspect.samples import dataset, rules, whole_number, words
 from statetrack.integrations.inspect.scorer import answer, by_length, episode, episodes
 from statetrack.integrations.inspect.solvers import implicit
 from statetrack.tasks import Task as Machine
-from statetrack.tasks import spec
 from statetrack.tasks import task as find_task
 from statetrack.tasks.groups.task import GroupTask
 

@@ -12,7 +12,7 @@ from functools import cache, partial
 from statistics import fmean, stdev
 from typing import Any
 
-from statetrack.ask.metrics import falls_below
+from statetrack.asking.metrics import falls_below
 from statetrack.integrations.lm_eval.definitions import LENGTHS
 
 Score = tuple[int, float]

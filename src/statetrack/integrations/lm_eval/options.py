@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from statetrack.ask import Rules
+from statetrack.asking import Rules
 from statetrack.errors import BadInput, unknown
 
 LABELS = ("published", "right")
@@ -34,7 +34,7 @@ class Options:
     relabel     a seed that shuffles the IDs
     data        a folder or file with published rows, instead of generated ones
     labels      with data: the labels as published, or computed anew as the prompt says (right)
-    regime, parser, room   of the answers, where they are generated (see `statetrack.ask.Rules`)
+    regime, parser, room   of the answers, where they are generated (see `statetrack.asking.Rules`)
     """
 
     per_length: int = 20

@@ -15,9 +15,9 @@ from lm_eval.api.task import Task, TaskConfig
 from lm_eval.filters import build_filter_ensemble
 
 import statetrack
-from statetrack.ask import Question, question
-from statetrack.ask.answers import Form
-from statetrack.ask.prompts import SEED_PROMPT
+from statetrack.asking import Question, question
+from statetrack.asking.answers import Form
+from statetrack.asking.prompts import SEED_PROMPT
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval import published
 from statetrack.integrations.lm_eval.context import too_long

@@ -1,0 +1,164 @@
+"""Cells of a sweep whose subject is asked: `ask:MODEL WORDS`. A cell is one sample; its number is the cell's seed.
+
+    ask:hf:PATH_OR_NAME implicit          the words are a solver (implicit where none is named), a style, a regime
+    ask:openai/gpt-4o table thinking
+    ask:none random                       a solver that needs no model
+
+Every other rule is one of the block's settings, such as {way: whole, history: corrected}; `teacher_forced: true` is for
+local models. The cells are those that `statetrack ask` and `statetrack play` write: all can share a folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from statetrack.asking.dialogue import dialogue
+from statetrack.asking.engines import Engine, check, engine, subject
+from statetrack.asking.episode import SERVER
+from statetrack.asking.rules import REGIMES, STYLES, Rules
+from statetrack.asking.run import ask, cell
+from statetrack.asking.solvers import Solver, solver
+from statetrack.asking.tokens import THOUGHTS
+from statetrack.asking.wording import wording
+from statetrack.errors import BadInput, unknown
+from statetrack.sweeps.cell import Cell
+from statetrack.sweeps.kinds import checking
+from statetrack.sweeps.store import FAILED, SKIPPED, no_result
+from statetrack.tasks import Task, task
+
+PREFIX, NO_MODEL, PROTOCOL, FORCED = "ask:", "none", "ask", "teacher_forced"
+REACHED = "STATETRACK_MODELS"  # a cell does not hold how its model is reached; workers read that from here
+
+_failing: set[str] = set()  # models whose server gave nothing at all the last time: they get one try
+
+
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Cell:
+    """The cell, in the words that `ask` uses for it."""
+    with checking("tasks"):
+        the_task = _task(task)
+    with checking("subjects"):
+        model, who, words = _read(subject)
+    with checking("protocol"):
+        if protocol != PROTOCOL:
+            raise BadInput(f"{subject} is asked: protocol {protocol!r} should be {PROTOCOL!r}")
+    with checking("settings"):
+        forced = settings.pop(FORCED, False)
+        rules = _rules(settings | words)
+        if forced and (forced is not True or not model.startswith("hf:") or rules.way == "whole"):
+            raise BadInput(f"{FORCED}={forced!r} should be true or false, and is for hf: models turn by turn")
+    with checking("subjects"):
+        wording(the_task, rules)
+    with checking("lengths"):
+        _asks(the_task, rules, length)
+    return cell(the_task, rules, who, model, seed, length, forced)
+
+
+def cost(cell: Cell) -> float:
+    """About the tokens that go through the model, with those that it writes counted ten times."""
+    answers = 1 if cell.protocol["way"] == "whole" else cell.length
+    written = answers * (10 + THOUGHTS * (cell.protocol["regime"] == "thinking"))
+    state = cell.length**2 if "explicit" in cell.subject else 0
+    return (20.0 * cell.length + state + 10 * written) * (1 if " " in cell.subject else 1e-3)
+
+
+def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    """Ask the samples side by side. One that a server cut off before is taken up where it was."""
+    first = cells[0]
+    name, _, who = first.subject.rpartition(" ")
+    if who.endswith("human"):
+        reason = f"a person has to answer: statetrack play {first.task} --out DIR, into the same folder"
+        yield from ((cell, no_result(cell, SKIPPED, reason)) for cell in cells)
+        return
+    held = {key: value for key, value in first.protocol.items() if key not in ("name", FORCED)}
+    _copy_unfinished(cells, scratch)
+    records = ask(
+        _task(first.task), Rules(**held), solver(who), [each.seed for each in cells], length=first.length, model=name,
+        engine=lambda: _engine(name, device, len(cells)), out=scratch, forced=FORCED in first.protocol,
+    )  # fmt: skip
+    of = {record["cell"]["seed"]: record for record in records}
+    dead = all(record["ended"] == SERVER for record in records)
+    (_failing.add if dead else _failing.discard)(name)
+    for each in cells:
+        yield each, of.get(each.seed) or no_result(each, FAILED, f"not asked: {records[0]['detail']}")
+
+
+def _read(text: str) -> tuple[str, Solver, dict[str, str]]:
+    """The model, the solver, and the rules that stand among the words of a subject."""
+    model, *words = text.removeprefix(PREFIX).split()
+    who, rules = None, {}
+    for word in words:
+        kind = "style" if word in STYLES else "regime" if word in REGIMES else "solver"
+        if kind in rules or (kind == "solver" and who is not None):
+            raise BadInput(f"{text!r} names two of a kind: {word} is a {kind}, and so is one before it")
+        if kind == "solver":
+            who = solver(word)
+        else:
+            rules[kind] = word
+    who = who or solver("implicit")
+    if who.needs_model == (model == NO_MODEL):
+        needs = "needs a model" if who.needs_model else f"needs no model: write {PREFIX}{NO_MODEL} {who.name}"
+        raise BadInput(f"{text!r}: solver {who.name} {needs}")
+    if who.needs_model:
+        check(model)
+        _remember(model)
+    return model, who, rules
+
+
+def _remember(model: str) -> None:
+    """Leave the way to a model's server to the workers that this process will start."""
+    name = subject(model)
+    if name != model:
+        os.environ[REACHED] = json.dumps(json.loads(os.environ.get(REACHED, "{}")) | {name: model})
+
+
+def _rules(given: dict[str, Any]) -> Rules:
+    known = [rule.name for rule in fields(Rules)]
+    for key in given:
+        if key not in known:
+            raise unknown("setting", key, [*known, FORCED])
+    return Rules(**given)
+
+
+@functools.cache
+def _task(text: str) -> Task:
+    return task(text)
+
+
+@functools.cache
+def _asks(task: Task, rules: Rules, length: int) -> None:
+    """Refuse a length at which nothing is asked."""
+    dialogue(task, rules, 0, length)
+
+
+def _copy_unfinished(cells: list[Cell], scratch: Path) -> None:
+    """Records of failed cells, which lie in the sweep's folder, to where `ask` looks for what it has to take up."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    for each in cells:
+        kept, here = scratch.parents[2] / f"{each.key}.json", scratch / f"{each.key}.json"
+        if kept.is_file() and not here.exists():
+            shutil.copy(kept, here)
+
+
+def _engine(name: str, device: str, batch: int) -> Engine:
+    if name.startswith("hf:"):
+        made = _local(name, device)
+        made.batch = batch
+        return made
+    reached = json.loads(os.environ.get(REACHED, "{}")).get(name, name)
+    return engine(reached, batch=batch, **({"max_retries": 0} if name in _failing else {}))
+
+
+@functools.lru_cache(maxsize=1)
+def _local(name: str, device: str) -> Engine:
+    """A local model stays loaded for the next cells."""
+    import torch
+
+    torch.set_num_threads(1)  # the other cores have workers of their own
+    return engine(name, device=device)

@@ -1,0 +1,170 @@
+"""A sample as a dialogue: what is said at every turn, and the answer that is due.
+
+Distractors change what is said, and the answers with it: two tagged streams side by side, inputs that are taken back,
+remarks between them, numbers in words. They are drawn from the sample's number, so a sample is the same for everyone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from statetrack.asking import prompts
+from statetrack.asking.answers import Form
+from statetrack.asking.rules import Rules
+from statetrack.asking.wording import Wording, wording
+from statetrack.errors import BadInput
+from statetrack.tasks import Batch, Task
+
+ORIGINAL = "original"
+TURNS, WHOLE = 300, 20  # the length of a sample where none is given
+CHATTER_RATE, RETRACTION_RATE = 0.25, 0.2
+TAKE_BACK = "Take back the last input."
+REMARKS = (
+    "The library closes at nine tonight.",
+    "I had soup for lunch.",
+    "It looks like rain again.",
+    "My neighbour is learning the cello.",
+    "The train was late, as always.",
+    "Somebody left an umbrella in the hall.",
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message of the stream. `seen` are the inputs that count for the answer; without a target nothing is asked."""
+
+    text: str
+    target: int | None
+    seen: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """One sample of a task under some rules."""
+
+    task: Task
+    rules: Rules
+    sample: int
+    system: str
+    turns: list[Turn]
+    wording: Wording
+    form: Form = field(repr=False)
+
+    @cached_property
+    def asked(self) -> int:
+        """The number of turns at which an answer is due."""
+        return sum(turn.target is not None for turn in self.turns)
+
+    def reply(self, turn: Turn) -> str:
+        """The canonical reply."""
+        assert turn.target is not None
+        return self.form.write(self.wording.answer(turn.target))
+
+
+def default_length(rules: Rules) -> int:
+    return TURNS if rules.way == "turns" else WHOLE
+
+
+def drawn(task: Task, length: int, sample: int) -> Batch:
+    """The one row of a sample: Track the Stat's own stream of that seed, elsewhere a row of the test split."""
+    split = ORIGINAL if ORIGINAL in task.splits else "test"
+    return task.sample(length, 1, seed=0, split=split, first=sample)
+
+
+def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -> Dialogue:
+    """The dialogue of one sample.
+
+    >>> from statetrack.tasks import task
+    >>> first = dialogue(task("track_the_stat.median"), Rules(), sample=0, length=4)
+    >>> [(turn.text, first.reply(turn)) for turn in first.turns][1:3]
+    [('63', '[median: 74]'), ('51', '[median: 63]')]
+    """
+    steps = default_length(rules) if length is None else length
+    batch = drawn(task, steps, sample)
+    row: list[int] = batch.inputs[0].tolist()
+    said = wording(task, rules)
+    if rules.way == "whole":
+        asked = prompts.question(task, row, rules, seed=sample)
+        row = prompts.answerable(task, row)
+        turns = [Turn(asked.prompt, int(task.targets([row])[0, -1]), row)]
+        return Dialogue(task, rules, sample, "", turns, said, asked.form)
+    turns = list(_turns(task, rules, said, batch, sample))
+    if not any(turn.target is not None for turn in turns):
+        raise BadInput(f"{task.name} asks nothing in {steps} turns; choose a longer length")
+    return Dialogue(task, rules, sample, prompts.description(task, rules, row), turns, said, said.form)
+
+
+def _turns(task: Task, rules: Rules, said: Wording, batch: Batch, sample: int) -> Iterator[Turn]:
+    plain = not {"streams", "retractions"} & set(rules.distractors)
+    steps = _plain(batch, said) if plain else _disturbed(task, rules, batch.inputs[0].tolist(), said, sample)
+    chance = np.random.default_rng([1, sample])
+    askable = 0
+    for turn in steps:
+        text = spelled(turn.text) if "words" in rules.distractors else turn.text
+        if "chatter" in rules.distractors and chance.random() < CHATTER_RATE:
+            yield Turn(REMARKS[int(chance.integers(len(REMARKS)))], None, turn.seen[:-1])
+        if rules.every == 1:
+            yield Turn(text, turn.target, turn.seen)
+        else:
+            askable += turn.target is not None
+            asked = turn.target is not None and askable % rules.every == 0
+            yield Turn(f"{text}?" if asked else text, turn.target if asked else None, turn.seen)
+
+
+def _plain(batch: Batch, said: Wording) -> Iterator[Turn]:
+    row = batch.inputs[0].tolist()
+    for t, (target, asked) in enumerate(zip(batch.targets[0].tolist(), batch.mask[0].tolist()), 1):
+        yield Turn(said.symbol(row[t - 1]), target if asked else None, row[:t])
+
+
+def _disturbed(task: Task, rules: Rules, row: list[int], said: Wording, sample: int) -> Iterator[Turn]:
+    """As many turns as the row is long, on one stream or on two, with inputs that are taken back."""
+    streams = {"A": row}
+    if "streams" in rules.distractors:
+        streams["B"] = task.sample(len(row), 1, seed=0, split="validation", first=sample).inputs[0].tolist()
+    left = {name: iter(numbers) for name, numbers in streams.items()}
+    seen: dict[str, list[int]] = {name: [] for name in streams}
+    chance = np.random.default_rng([0, sample])
+    for _ in row:
+        name = "AB"[int(chance.integers(len(streams)))]
+        tag = f"{name}: " if len(streams) > 1 else ""
+        back = "retractions" in rules.distractors and chance.random() < RETRACTION_RATE and len(seen[name]) > 1
+        if back:
+            seen[name] = seen[name][:-1]
+        else:
+            seen[name] = [*seen[name], next(left[name])]
+        batch = task.batch([seen[name]])
+        target = int(batch.targets[0, -1]) if batch.mask[0, -1] else None
+        yield Turn(tag + (TAKE_BACK if back else said.symbol(seen[name][-1])), target, seen[name])
+
+
+_SMALL = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+
+
+def spelled(text: str) -> str:
+    """The whole numbers of a text in words.
+
+    >>> spelled("A: 85"), spelled("set b to 0"), spelled("1240")
+    ('A: eighty-five', 'set b to zero', 'one thousand two hundred forty')
+    """
+    return re.sub(r"[0-9]+", lambda digits: _in_words(int(digits[0])), text)
+
+
+def _in_words(number: int) -> str:
+    if number < 20:
+        return _SMALL[number]
+    if number < 100:
+        tens, ones = divmod(number, 10)
+        return _TENS[tens - 2] + (f"-{_SMALL[ones]}" if ones else "")
+    unit, word = (100, "hundred") if number < 1000 else (1000, "thousand")
+    many, rest = divmod(number, unit)
+    return f"{_in_words(many)} {word}" + (f" {_in_words(rest)}" if rest else "")

@@ -1,0 +1,73 @@
+"""What runs a language model: `hf:PATH_OR_NAME` in this process, everything else through Inspect's providers.
+
+An engine takes requests and gives replies, many at a time. It never raises for a single request: what went wrong comes
+back as a reply with a failure, so that the others keep what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from statetrack import spec
+from statetrack.asking.episode import Reply, Request
+from statetrack.asking.secrets import scrub
+from statetrack.errors import BadInput, need
+
+LOCAL = "hf:"
+UNMEASURED = ("attempt_timeout", "base_url", "max_connections", "max_retries", "timeout")
+"""Settings that change how a model is reached and not what it says: no part of what a result is filed under."""
+
+
+class Engine(Protocol):
+    """One model that can be asked."""
+
+    name: str
+    batch: int
+    """How many episodes it takes at a time."""
+
+    def replies(self, requests: Sequence[Request]) -> list[Reply]:
+        """One reply a request, in their order. Requests of one sample come turn after turn."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+def subject(model: str) -> str:
+    """What a model's results are filed under: its text without the settings that say how it is reached.
+
+    >>> subject("openai-api/local/tiny[base_url=http://127.0.0.1:8000/v1,temperature=0]")
+    'openai-api/local/tiny[temperature=0]'
+    """
+    if model.startswith(LOCAL):
+        return model
+    name, settings = spec.parse(model)
+    return scrub(spec.write(name, {key: value for key, value in settings.items() if key not in UNMEASURED}))
+
+
+def check(model: str) -> None:
+    """Refuse a model's text that can be seen to be wrong before anything is loaded."""
+    path = model.removeprefix(LOCAL)
+    if path == model:
+        if "/" not in model:
+            raise BadInput(f"model {model!r} should be hf:PATH_OR_NAME, or PROVIDER/MODEL such as openai/gpt-4o")
+    elif not path:
+        raise BadInput("hf: needs a folder, a GGUF file or a name: hf:PATH_OR_NAME")
+    elif path.startswith(("/", ".", "~")) and not Path(path).expanduser().exists():
+        raise BadInput(f"model {model} cannot be loaded: there is no such file or folder")
+
+
+def engine(model: str, **options: Any) -> Engine:
+    """The engine of a model's text: `hf:...`, or PROVIDER/MODEL as Inspect writes it, such as `openai/gpt-4o`."""
+    check(model)
+    if model.startswith(LOCAL):
+        need("torch", "hf", f"model {model}")
+        need("transformers", "hf", f"model {model}")
+        from statetrack.asking.engines.hf import HFEngine
+
+        return HFEngine.load(model.removeprefix(LOCAL), **options)
+    need("inspect_ai", "inspect", f"model {model}")
+    made: Engine = import_module("statetrack.integrations.inspect.engine").engine(model, **options)
+    return made

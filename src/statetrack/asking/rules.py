@@ -1,0 +1,115 @@
+"""How a task is put to a model: everything that changes what is said or counted, and so is part of a result's key."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from statetrack import spec
+from statetrack.errors import BadInput, unknown
+
+WAYS = ("turns", "whole")
+STYLES = ("ids", "table", "cycles", "generators")
+REGIMES = ("instant", "thinking")
+HISTORIES = ("stop", "own", "corrected", "absent")
+PARSERS = ("strict", "lenient")
+DISTRACTORS = ("chatter", "streams", "words", "retractions")
+ROOM = {"instant": 32, "thinking": 2048}
+_WORDS = ("way", "style", "regime", "parser")  # rules whose value says which rule it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of one evaluation.
+
+    way          turns: one input a turn; whole: the sequence in the prompt, one answer
+    style        how permutations are written: ids, table, cycles, generators
+    shots        worked examples in a whole prompt
+    relabel      a seed that shuffles the IDs of a group's elements; None leaves them
+    regime       instant: the answer at once; thinking: room to reason before it
+    keep_reasoning  whether the reasoning stays in the history
+    history      stop: the episode ends at the first error, as in the original; own, corrected, absent: it goes on, with
+                 the model's replies in the history, with wrong ones set right, or with inputs alone
+    every        ask at every n-th of the inputs that can be asked about only; the others are acknowledged
+    distractors  chatter, streams, words, retractions
+    parser       strict or lenient
+    room         tokens a reply may have; 0 stands for 32 (instant) or 2048 (thinking)
+    limit        tokens an episode may send and generate before it is cut off (censored, not failed); 0 for no limit
+    """
+
+    way: str = "turns"
+    style: str = "ids"
+    shots: int = 0
+    relabel: int | None = None
+    regime: str = "instant"
+    keep_reasoning: bool = False
+    history: str = "stop"
+    every: int = 1
+    distractors: tuple[str, ...] = ()
+    parser: str = "strict"
+    room: int = 0
+    limit: int = 0
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        for what, value, known in (
+            ("way", self.way, WAYS), ("style", self.style, STYLES), ("regime", self.regime, REGIMES),
+            ("history", self.history, HISTORIES), ("parser", self.parser, PARSERS),
+        ):  # fmt: skip
+            if value not in known:
+                raise unknown(what, value, known)
+        for name in self.distractors:
+            if name not in DISTRACTORS:
+                raise unknown("distractor", name, DISTRACTORS)
+        for what, number, least in (
+            ("shots", self.shots, 0), ("every", self.every, 1), ("room", self.room, 0), ("limit", self.limit, 0),
+        ):  # fmt: skip
+            if number < least:
+                raise BadInput(f"{what} {number} should be at least {least}")
+        if self.way == "whole" and (self.every > 1 or self.distractors or self.history != "stop"):
+            raise BadInput("every, distractors and history belong to the way 'turns'; a whole prompt has one answer")
+        if self.relabel is not None and self.relabel < 0:
+            raise BadInput(f"relabel {self.relabel} should be a seed, 0 or more")
+        if self.shots and self.way == "turns":
+            raise BadInput("shots belong to the way 'whole'; turn by turn, the description holds a worked example")
+
+    def _check_types(self) -> None:
+        """Every rule is of its default's type; a list of distractors is as good as a tuple."""
+        for rule in fields(self):
+            value = getattr(self, rule.name)
+            if rule.name == "distractors":
+                if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+                    raise BadInput(f"distractors={value!r} should be a list of names")
+                object.__setattr__(self, rule.name, tuple(value))
+            elif rule.default is not None:
+                spec.typed(value, type(rule.default), rule.name)
+            elif value is not None:
+                spec.typed(value, int, rule.name)
+
+    @property
+    def thinking(self) -> bool:
+        return self.regime == "thinking"
+
+    @property
+    def most_tokens(self) -> int:
+        """The tokens that a reply may have."""
+        return self.room or ROOM[self.regime]
+
+    @property
+    def changed(self) -> str:
+        """The rules that are not as by default, in a few words.
+
+        >>> Rules(way="whole", style="table", shots=2).changed
+        'whole, table, shots=2'
+        """
+        plain = Rules()
+        given = {rule.name: getattr(self, rule.name) for rule in fields(self)}
+        words = {name: value for name, value in given.items() if value != getattr(plain, name)}
+        return ", ".join(
+            "+".join(value) if name == "distractors" else value if name in _WORDS else f"{name}={value}"
+            for name, value in words.items()
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a result's key."""
+        return {**asdict(self), "distractors": list(self.distractors)}

@@ -1,0 +1,199 @@
+"""Who answers: a language model, a baseline, a person; each can be shown the state as well.
+
+A solver that needs a model says what the model is sent (`prepare`); one that does not answers by itself (`reply`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from statetrack.asking.episode import Request
+from statetrack.asking.state import state_text
+from statetrack.errors import BadInput, unknown
+
+ROLES = ("assistant", "user", "system")
+
+
+@dataclass(frozen=True)
+class Solver:
+    """One who answers requests."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__.lower()
+
+    @property
+    def needs_model(self) -> bool:
+        return False
+
+    @property
+    def shows_state(self) -> bool:
+        return False
+
+    def prepare(self, request: Request) -> Request:
+        """The request as it is sent to the model."""
+        return request
+
+    def reply(self, request: Request) -> str:
+        """The reply of a solver that needs no model."""
+        raise BadInput(f"solver {self.name} needs a model: --model SPEC")
+
+
+@dataclass(frozen=True)
+class Implicit(Solver):
+    """The model itself, which sees the dialogue and nothing else."""
+
+    @property
+    def needs_model(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Explicit(Solver):
+    """Another solver that is also shown the state after each input, in a message that does not stay in the history."""
+
+    inner: Solver
+    role: str = "assistant"
+
+    @property
+    def name(self) -> str:
+        return f"explicit{'' if self.role == 'assistant' else f'-{self.role}'}:{self.inner.name}"
+
+    @property
+    def needs_model(self) -> bool:
+        return self.inner.needs_model
+
+    @property
+    def shows_state(self) -> bool:
+        return True
+
+    def prepare(self, request: Request) -> Request:
+        inner = self.inner.prepare(request)
+        state = {"role": self.role, "content": state_text(request.dialogue.task, request.turn.seen)}
+        return replace(inner, messages=[*inner.messages, state], transient=inner.transient + 1)
+
+    def reply(self, request: Request) -> str:
+        return self.inner.reply(request)
+
+
+@dataclass(frozen=True)
+class Random(Solver):
+    """A guess: of the mode, a value seen; of the median, a value seen or for even counts the mean of two, drawn with
+    replacement; of any other task, any answer there is."""
+
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "random" if self.seed == 0 else f"random-{self.seed}"
+
+    def reply(self, request: Request) -> str:
+        chance = np.random.default_rng([self.seed, request.sample, len(request.messages), len(request.turn.seen)])
+        seen, task = request.turn.seen, request.dialogue.task
+        if task.base_name == "track_the_stat.mode":
+            target = list(dict.fromkeys(seen))[chance.integers(len(set(seen)))]
+        elif task.base_name == "track_the_stat.median":
+            first, second = (seen[pick] for pick in chance.integers(len(seen), size=2))
+            target = first + second if len(seen) % 2 == 0 else 2 * first
+        else:
+            target = int(chance.integers(task.outputs))
+        return written(request, target)
+
+
+@dataclass(frozen=True)
+class Oracle(Solver):
+    """The exact machine."""
+
+    def reply(self, request: Request) -> str:
+        return request.dialogue.reply(request.turn)
+
+
+@dataclass(frozen=True)
+class Window(Solver):
+    """The exact machine, started anew on the last w inputs."""
+
+    width: int
+
+    @property
+    def name(self) -> str:
+        return f"window-{self.width}"
+
+    def reply(self, request: Request) -> str:
+        return written(request, after(request, self.width))
+
+
+@dataclass(frozen=True)
+class CopyLast(Solver):
+    """The last answer in the history once more; at first the answer to the input alone."""
+
+    @property
+    def name(self) -> str:
+        return "copy-last"
+
+    def reply(self, request: Request) -> str:
+        form = request.dialogue.form
+        for message in reversed(request.messages):
+            if message["role"] == "assistant" and (found := form.find(message["content"])):
+                return found[0]
+        return written(request, after(request, 1))
+
+
+@dataclass(frozen=True)
+class Human(Solver):
+    """A person, who types the bare answer; the form around it is added."""
+
+    read: Callable[[Request], str] = lambda request: input(f"{request.turn.text} > ")
+
+    def reply(self, request: Request) -> str:
+        return request.dialogue.form.write(self.read(request).strip())
+
+
+def written(request: Request, target: int) -> str:
+    """The canonical reply for a class of answer."""
+    return request.dialogue.form.write(request.dialogue.wording.answer(target))
+
+
+def after(request: Request, width: int) -> int:
+    """The class of the answer after the last `width` inputs alone."""
+    return int(request.dialogue.task.targets([list(request.turn.seen[-width:])])[0, -1])
+
+
+SOLVERS = {
+    "implicit": "the model itself",
+    "explicit:NAME": "NAME, shown the state before each answer (explicit-user:NAME, explicit-system:NAME for the role)",
+    "random": "a guess among what was seen (random-SEED)",
+    "human": "a person at the terminal",
+    "oracle": "the exact machine",
+    "copy-last": "the last answer again",
+    "window-W": "the exact machine on the last W inputs",
+}
+
+
+def solver(name: str) -> Solver:
+    """The solver of a name.
+
+    >>> solver("explicit-user:implicit").name, solver("window-64")
+    ('explicit-user:implicit', Window(width=64))
+    """
+    text = name.strip().lower()
+    outer, colon, inner = text.partition(":")
+    if colon and (match := re.fullmatch(r"explicit(?:-(\w+))?", outer)):
+        role = match[1] or "assistant"
+        if role not in ROLES:
+            raise unknown("role", role, ROLES)
+        return Explicit(solver(inner), role)
+    if match := re.fullmatch(r"window-([0-9]{1,8})", text):
+        if int(match[1]) < 1:
+            raise BadInput(f"solver {name}: a window holds at least 1 input")
+        return Window(int(match[1]))
+    if match := re.fullmatch(r"random(?:-([0-9]{1,8}))?", text):
+        return Random(int(match[1] or 0))
+    plain = {"implicit": Implicit, "explicit": lambda: Explicit(Implicit()), "human": Human, "oracle": Oracle,
+             "copy-last": CopyLast}  # fmt: skip
+    if text not in plain:
+        raise unknown("solver", name, [*plain, "explicit:implicit", "random", "window-64"])
+    return plain[text]()

@@ -1,0 +1,113 @@
+"""The forms of E88 side by side: what is lost without its gain, without its delta rule, without its tanh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from statetrack import spec
+from statetrack.sweeps import Cell
+from statetrack.theory.results import most
+
+NAME = re.compile(r"e88(?P<form>-published|-gain)?-(?P<size>1l|4l|1l-small)(?P<notanh>-notanh)?")
+FORMS = {
+    "full": "e88-gain-{}",
+    "no tanh": "e88-gain-{}-notanh",
+    "no gain": "e88-published-{}",
+    "no gain, no tanh": "e88-published-{}-notanh",
+    "no delta": "e88-{}",
+    "no delta, no tanh": "e88-{}-notanh",
+}
+MAIN = ("full", "no tanh", "no gain", "no delta")
+FLOOR = 0.25  # of the way from the floor to 1: below, nothing was learned
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A cell with its record in the store and, where there is one, its diagnosis."""
+
+    cell: Cell
+    record: dict[str, Any]
+    diagnosis: dict[str, Any] | None = None
+
+    @property
+    def last_quarter(self) -> float | None:
+        value: float | None = self.record.get("tail_accuracy")
+        return value
+
+
+def family(subject: str) -> tuple[str, str] | None:
+    """The size with its options, and the form, of an E88; None for another model.
+
+    >>> family("gru") is None, family("e88-published-1l-small[dim=32]")
+    (True, ('1l-small[dim=32]', 'no gain'))
+    """
+    name, options = spec.parse(subject)
+    found = NAME.fullmatch(name.lower())
+    if not found:
+        return None
+    form = {"-gain": "full", "-published": "no gain", None: "no delta"}[found["form"]]
+    if found["notanh"]:
+        form = "no tanh" if form == "full" else f"{form}, no tanh"
+    return spec.write(found["size"], options), form
+
+
+def named(form: str, size: str) -> str:
+    """The subject of this form and size: the options stand behind the whole name."""
+    bare, bracket, options = size.partition("[")
+    return FORMS[form].format(bare) + bracket + options
+
+
+def ablations(cells: Iterable[Seen]) -> list[dict[str, Any]]:
+    """A table for each (task, length, protocol, size of E88) of which the folder holds at least two forms."""
+    tables: dict[tuple[str, int, str, str], dict[str, list[Seen]]] = {}
+    for seen in cells:
+        found = family(seen.cell.subject)
+        if found and seen.last_quarter is not None:
+            size, form = found
+            key = (seen.cell.task, seen.cell.length, str(seen.cell.protocol.get("name", "")), size)
+            tables.setdefault(key, {}).setdefault(form, []).append(seen)
+    return [_table(*key, forms) for key, forms in sorted(tables.items()) if len(forms) > 1]
+
+
+def _table(task: str, length: int, protocol: str, size: str, forms: dict[str, list[Seen]]) -> dict[str, Any]:
+    rows = [_row(form, sorted(forms[form], key=lambda seen: seen.cell.seed)) for form in FORMS if form in forms]
+    floor = next(iter(forms.values()))[0].record.get("floor")
+    return {
+        "task": task,
+        "length": length,
+        "protocol": protocol,
+        "base": named("full", size),
+        "floor": floor,
+        "forms": rows,
+        "missing": [named(form, size) for form in MAIN if form not in forms],
+        "says": "; ".join(f"{row['form']}: {_found(row, floor)}" for row in rows),
+    }
+
+
+def _row(form: str, seen: list[Seen]) -> dict[str, Any]:
+    known = [one.diagnosis for one in seen]
+    return {
+        "form": form,
+        "subject": seen[0].cell.subject,
+        "seeds": [one.cell.seed for one in seen],
+        "accuracy": [one.record["accuracy"] for one in seen],
+        "last_quarter": [one.last_quarter for one in seen],
+        "at_90": [each["error"]["measured"]["at_90"]["length"] if each else None for each in known],
+        "conclusions": [each["conclusion"] if each else "" for each in known],
+    }
+
+
+def _found(row: dict[str, Any], floor: float | None) -> str:
+    """In words: what most seeds do at the length trained on, and what becomes of it."""
+    solved = [score >= 0.99 for score in row["last_quarter"]]
+    usual = 0.0 if floor is None else floor
+    lost = [score - usual < FLOOR * (1 - usual) for score in row["last_quarter"]]
+    if most(lost):
+        word = "at the floor"
+    else:
+        word = f"{sum(solved)} of {len(solved)} solved"
+    later = sorted({each for each in row["conclusions"] if each})
+    return f"{word} ({', '.join(later)})" if later else word

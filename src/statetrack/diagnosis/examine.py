@@ -1,0 +1,263 @@
+"""All that is measured of one trained model."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+import statetrack
+from statetrack.diagnosis import sentences
+from statetrack.diagnosis.automaton import automaton
+from statetrack.diagnosis.eigenvalues import eigenvalues
+from statetrack.diagnosis.fate import separation_section
+from statetrack.diagnosis.gradient import gradient
+from statetrack.diagnosis.portrait import portrait
+from statetrack.diagnosis.probe import probe
+from statetrack.diagnosis.reach import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
+from statetrack.diagnosis.record import FORMAT, rounded, thinned
+from statetrack.diagnosis.truth import MOST_CLASSES, asked_everywhere
+from statetrack.diagnosis.walk import MOST_STREAM, Plan, Walk, cost_of, device_of, state_problem, walk
+from statetrack.diagnosis.weights import frozen
+from statetrack.errors import BadInput
+from statetrack.intervals import wilson
+from statetrack.models import SequenceModel
+from statetrack.models.custom import as_model, own_name
+from statetrack.tasks import Task, task
+from statetrack.tasks.base import check_size
+from statetrack.theory.floors import FloorMaker
+
+Floats = NDArray[np.floating[Any]]
+Tick = Callable[[str], None]
+
+GRADIENT_WORK = 3e6  # microseconds, about
+GRADIENT_ROWS = (4, 32)
+HALF = 0.5
+LEAST_FITTED = 64
+REMEMBERED = 16  # inputs
+HEADROOM = 0.02  # above the floor
+FLOOR_LENGTH = 2048  # positions up to which the floor is computed; beyond, its last value stands in
+
+
+def diagnose(
+    task_or_name: Task | str,
+    model: nn.Module,
+    *,
+    length: int | None = None,
+    trained: int = 64,
+    stream: int = MOST_STREAM,
+    seed: int = 0,
+    tick: Tick = lambda _: None,
+) -> dict[str, Any]:
+    """Why a trained model stops tracking: everything of `record.Diagnosis`, as plain data.
+
+    `trained` is the length that the model was trained on, `length` how many positions are looked at (by default 16
+    times that, up to 1,024), `stream` on how many steps at most it is run to see where it fails; a large model is run
+    on fewer. The model is left as it is.
+
+    >>> from statetrack.models.witnesses import toggle
+    >>> found = diagnose("txc", toggle([[0, 1], [1, 0]]), trained=16, length=64, stream=256)
+    >>> found["conclusion"], found["automaton"]["equal"]
+    ('stays apart', True)
+    """
+    the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
+    if not isinstance(model, nn.Module):
+        raise BadInput(f"a trained model is a torch.nn.Module, not a {type(model).__name__}")
+    check_size(trained, 1, seed, 0)
+    check_size(trained if length is None else length, 1, seed, 0)
+    fitting = as_model(model, own_name(model), the_task.inputs, the_task.outputs)
+    check_fits(fitting, the_task)
+    plan = Plan.of(fitting, trained, length, stream)
+    examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, tick)
+    return rounded(examined.everything())
+
+
+def check_fits(model: SequenceModel, the_task: Task) -> None:
+    """Refuse a model that was made for another task."""
+    if (model.inputs, model.outputs) != (the_task.inputs, the_task.outputs):
+        sizes = f"{model.inputs} inputs and {model.outputs} classes"
+        raise BadInput(f"the model has {sizes}; {the_task.name} has {the_task.inputs} and {the_task.outputs}")
+    device = device_of(model)
+    with torch.no_grad():
+        shape = tuple(model(torch.zeros(2, 3, dtype=torch.long, device=device)).shape)
+    if shape != (2, 3, the_task.outputs):
+        raise BadInput(f"the model makes {shape} of (2, 3) ids; expected (2, 3, {the_task.outputs}) logits")
+
+
+class Examined:
+    """One model on one task; each part is measured when it is asked for."""
+
+    def __init__(self, task: Task, model: SequenceModel, trained: int, plan: Plan, seed: int, tick: Tick) -> None:
+        self.task, self.model, self.trained, self.plan = task, model, trained, plan
+        self.seed, self.tick = seed, tick
+
+    @functools.cached_property
+    def no_state(self) -> str | None:
+        """Why there is no state to look at; None where there is one."""
+        problem = state_problem(self.model)
+        if problem is None and self.walk.states is None:
+            return f"its state grows out of all bounds by position {self.walk.exploded_at:,}"
+        return problem
+
+    def everything(self) -> dict[str, Any]:
+        began = time.monotonic()
+        record: dict[str, Any] = {
+            "format": FORMAT, "version": statetrack.__version__, "key": None, "cell": None, "task": self.task.name,
+            "model": self.model.text or own_name(self.model), "trained": self.trained, "length": self.plan.length,
+            "seed": self.seed,
+        }  # fmt: skip
+        parts: dict[str, Callable[[], dict[str, Any]]] = {
+            "positions": self.positions, "gradient": self.gradient, "probe": self.probe, "portrait": self.portrait,
+            "separation": self.separation, "error": self.error, "eigenvalues": self.eigenvalues,
+            "automaton": self.automaton,
+        }  # fmt: skip
+        for name, measure in parts.items():
+            self.tick("where it fails" if name == "error" else name)  # the other would read as a failure
+            needs_state = name in ("gradient", "probe", "portrait", "separation", "eigenvalues", "automaton")
+            record[name] = {"absent": self.no_state} if needs_state and self.no_state else measure()
+        record["exploded_at"], record["silent_at"] = self.walk.exploded_at, self.walk.silent_at
+        record["conclusion"], record["sentences"] = sentences.conclude(record)
+        record["seconds"] = time.monotonic() - began
+        return record
+
+    @functools.cached_property
+    def walk(self) -> Walk:
+        return walk(self.task, self.model, self.plan, self.seed)
+
+    @functools.cached_property
+    def floor(self) -> Floats:
+        """The floor by position over all positions streamed; NaN where nothing is asked."""
+        steps = self.walk.far_right.shape[1]
+        values = position_floor(asked_everywhere(self.task), min(steps, FLOOR_LENGTH))
+        return np.concatenate([values, np.full(max(0, steps - len(values)), values[-1])])
+
+    @functools.cached_property
+    def curve(self) -> Curve:
+        return Curve.of(self.walk.far_right, self.walk.far_asked)
+
+    @functools.cached_property
+    def measured(self) -> dict[str, dict[str, Any]]:
+        """The lengths at which the model fails, as streamed."""
+        floor = np.nan_to_num(self.floor[self.curve.position - 1], nan=1.0)
+        return {"at_90": self.curve.passes(LEVEL), "at_half": self.curve.passes(halfway(floor))}
+
+    @functools.cached_property
+    def fitted_to(self) -> int:
+        """The last position that a prediction may look at: the length trained on, or 64 where that is shorter, but no
+        more than half of the failing length.
+
+        Where nothing was learned there is no time before the failure, and it is the length trained on.
+        """
+        if not self.learned:
+            return max(2, min(self.trained, self.plan.length))
+        fails = self.measured["at_90"]["length"]
+        before = self.plan.length if fails is None else int(fails / 2)
+        return max(2, min(max(self.trained, LEAST_FITTED), self.plan.length, before))
+
+    @functools.cached_property
+    def learned(self) -> bool:
+        """Whether it ever tracked: at the length trained on, or for longer than a few inputs can be remembered."""
+        lost = self.measured["at_half"]["length"]
+        return self.skill_at_end() >= HALF or lost is None or lost >= max(REMEMBERED, self.trained / 16)
+
+    def positions(self) -> dict[str, Any]:
+        test = self.walk.test
+        right, asked = self.walk.right[test], self.walk.asked[test]
+        shown = np.array(thinned(self.plan.length)) - 1
+        hits, counts = (right & asked).sum(0)[shown], asked.sum(0)[shown]
+        bounds = [wilson(hit, n) if n else (None, None) for hit, n in zip(hits.tolist(), counts.tolist())]
+        return {
+            "position": (shown + 1).tolist(),
+            "accuracy": [hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist())],
+            "low": [low for low, _ in bounds],
+            "high": [high for _, high in bounds],
+            "floor": self.floor[shown].tolist(),
+            "rows": len(right),
+        }
+
+    def gradient(self) -> dict[str, Any]:
+        rows = int(np.clip(GRADIENT_WORK / (5 * self.plan.length * cost_of(self.model)), *GRADIENT_ROWS))
+        return gradient(self.task, self.model, self.plan.length, rows, self.seed)
+
+    def probe(self) -> dict[str, Any]:
+        return probe(self.walk)
+
+    def portrait(self) -> dict[str, Any]:
+        return portrait(self.walk)
+
+    def eigenvalues(self) -> dict[str, Any]:
+        return eigenvalues(self.task, self.model, min(self.trained, self.plan.length), self.seed)
+
+    def automaton(self) -> dict[str, Any]:
+        return automaton(self.task, self.model, self.trained, self.seed)
+
+    @functools.cached_property
+    def separated(self) -> dict[str, Any]:
+        if self.walk.truth_of.classes > MOST_CLASSES:
+            return {"absent": f"{self.walk.truth_of.says} is one of {self.walk.truth_of.classes}: too many to compare"}
+        return separation_section(self.walk, self.model, self.floor, self.fitted_to, self.learned)
+
+    def separation(self) -> dict[str, Any]:
+        return self.separated
+
+    def skill_at_end(self) -> float:
+        """Of the way from the floor to 1, what the network makes over the last quarter of the length trained on; over
+        all of it where the floor of that quarter leaves nothing to be told.
+        """
+        end = min(self.trained, self.plan.length)
+        skill = 0.0
+        for first in (end - max(1, end // 4), 0):
+            part = slice(first, end)
+            right, asked = (seen[self.walk.test, part] for seen in (self.walk.right, self.walk.asked))
+            counts = asked.sum(0)
+            total = max(1, int(counts.sum()))
+            usual = float((np.nan_to_num(self.floor[part], nan=0.0) * counts).sum() / total)
+            skill = float(((right & asked).sum() / total - usual) / max(1 - usual, 1e-9))
+            if usual <= 1 - HEADROOM:
+                break
+        return skill
+
+    def error(self) -> dict[str, Any]:
+        """Error rates of a step, lengths measured and predicted, and the curve they were read from."""
+        seen, curve = self.walk, self.curve
+        shown = slice(None, None, max(1, len(curve.position) // 48))
+        bounds = curve.intervals()[shown]
+        within = slice(0, self.trained)
+        nothing = dict.fromkeys(self.measured, NOTHING_SAID)
+        predicted = nothing if self.no_state else self.separated.get("predicted", nothing)
+        return {
+            **step_rate(seen.far_right, seen.far_asked),
+            "within": step_rate(seen.far_right[:, within], seen.far_asked[:, within]),
+            "skill_at_end": self.skill_at_end(),
+            "learned": self.learned,
+            "measured": self.measured,
+            "predicted": predicted,
+            "ratio": {name: ratio(each, self.measured[name]) for name, each in predicted.items()},
+            "streamed": seen.far_right.shape[1],
+            "rows": len(seen.far_right),
+            "position": curve.position[shown].tolist(),
+            "accuracy": curve.accuracy()[shown].tolist(),
+            "low_curve": [low for low, _ in bounds],
+            "high_curve": [high for _, high in bounds],
+            "floor": self.floor[curve.position - 1][shown].tolist(),
+        }
+
+
+def position_floor(task: Task, length: int) -> Floats:
+    """What the best answer for each position scores; the other floors, some of them dear, are not made."""
+    made = FloorMaker(task, length, window=1).gather()
+    return next(floor.by_position for floor in made if floor.name == "position")
+
+
+def ratio(predicted: dict[str, Any], measured: dict[str, Any]) -> float | None:
+    """Predicted over measured, where both are lengths."""
+    if predicted["length"] is None or not measured["length"]:
+        return None
+    return float(predicted["length"] / measured["length"])

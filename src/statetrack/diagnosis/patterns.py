@@ -1,0 +1,224 @@
+"""What section 6 of the design document expects to see, judged on the cells of a folder.
+
+One seed has one vote, three seeds are needed, more than half decide (as in statetrack.theory.verdict). The rules:
+
+    6.1  flat, falls, 50 %      accuracy over the first and the last quarter of the positions, at the length trained on
+    6.2  preserved, decays      the gradient's norm, by its factor a step, over as many steps as the length trained on
+    6.3  holds the count        R^2 of a linear probe for the running count, at the length trained on
+    6.4  fails like Mamba-2     accuracy over the last quarter of the positions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from statetrack.diagnosis.ablations import Seen, family
+from statetrack.formatting import brief
+from statetrack.intervals import wilson
+from statetrack.theory import document_tests, documents
+from statetrack.theory.documents import DocumentPrediction
+from statetrack.theory.results import SEEDS, SOLVED, most
+from statetrack.theory.verdict import CONFIRMED, REFUTED, UNDECIDED
+
+FLAT = 0.02
+CLOSE = 0.05
+KEPT = 0.1  # of the gradient's norm, over the length trained on
+NEAR_ONE = 0.99
+HELD, NOT_HELD = 0.9, 0.5
+
+Votes = dict[str, list[float]]
+Judge = Callable[[list[Seen], list[Seen]], tuple[list[bool], list[bool], str, Votes]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A prediction of section 6, whom it speaks of, how one seed votes (yes, no), and the rule in words."""
+
+    key: str
+    about: Callable[[str], bool]
+    text: str
+    judge: Judge
+    beside: Callable[[str], bool] | None = None  # models that it is compared with
+
+
+def is_e88(subject: str) -> bool:
+    return (found := family(subject)) is not None and "no tanh" not in found[1]
+
+
+def is_e88_without_tanh(subject: str) -> bool:
+    return (found := family(subject)) is not None and "no tanh" in found[1]
+
+
+def is_mamba(subject: str) -> bool:
+    return subject.startswith("mamba2-") and "-neg" not in subject
+
+
+def is_linear(subject: str) -> bool:
+    return subject.startswith("linear-rnn")
+
+
+def quarters(seen: Seen) -> list[tuple[float, float, float]]:
+    """(accuracy, low, high) over each quarter of the positions; the interval is over rows."""
+    curve = [value for value in seen.record["accuracy_by_position"] if value is not None]
+    rows = seen.record["rows"]
+    found = []
+    for part in np.array_split(np.array(curve, float), 4):
+        share = float(part.mean()) if len(part) else float("nan")
+        found.append((share, *wilson(share * rows, rows)) if np.isfinite(share) else (share, 0.0, 1.0))
+    return found
+
+
+def _flat(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    ends = [(quarters(seen)[0], quarters(seen)[-1]) for seen in mine]
+    yes = [abs(a[0] - b[0]) <= FLAT for a, b in ends]
+    no = [max(a[1] - b[2], b[1] - a[2]) > FLAT for a, b in ends]
+    return yes, no, "first quarter {first}, last quarter {last}", _ends(ends)
+
+
+def _falls(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    ends = [(quarters(seen)[0], quarters(seen)[-1]) for seen in mine]
+    yes, no = [b[2] < a[1] for a, b in ends], [b[0] >= a[0] for a, b in ends]
+    return yes, no, "first quarter {first}, last quarter {last}", _ends(ends)
+
+
+def _ends(ends: list[tuple[tuple[float, float, float], tuple[float, float, float]]]) -> Votes:
+    return {"first": [a[0] for a, _ in ends], "last": [b[0] for _, b in ends]}
+
+
+def _chance(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    all_four = [quarters(seen) for seen in mine]
+    yes = [all(abs(share - 0.5) <= CLOSE for share, _, _ in four) for four in all_four]
+    no = [any(low > 0.5 + CLOSE or high < 0.5 - CLOSE for _, low, high in four) for four in all_four]
+    numbers = {"first": [four[0][0] for four in all_four], "last": [four[-1][0] for four in all_four]}
+    return yes, no, "first quarter {first}, last quarter {last}", numbers
+
+
+def _factors(mine: list[Seen]) -> list[tuple[Seen, float]]:
+    known = [(seen, (seen.diagnosis or {}).get("gradient", {}).get("per_step")) for seen in mine]
+    return [(seen, factor) for seen, factor in known if factor is not None]
+
+
+def _preserved(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    known = _factors(mine)
+    kept = [factor**seen.cell.length for seen, factor in known]
+    numbers = {"factor": [factor for _, factor in known], "kept": kept}
+    return [k >= KEPT for k in kept], [k < KEPT for k in kept], "a factor of {factor} a step, {kept} is kept", numbers
+
+
+def _decays(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    known = _factors(mine)
+    kept = [factor**seen.cell.length for seen, factor in known]
+    largest = [_largest(seen) for seen, _ in known]
+    yes = [k < KEPT for k in kept]
+    no = [k >= KEPT and value < NEAR_ONE for k, value in zip(kept, largest)]
+    numbers = {"factor": [factor for _, factor in known], "kept": kept, "eigenvalue": largest}
+    return yes, no, "a factor of {factor} a step, {kept} is kept; largest eigenvalue {eigenvalue}", numbers
+
+
+def _largest(seen: Seen) -> float:
+    symbols = (seen.diagnosis or {}).get("eigenvalues", {}).get("symbols", [])
+    return max((symbol["largest"] for symbol in symbols), default=float("nan"))
+
+
+def held(seen: Seen) -> float | None:
+    """R^2 of the probe for the count, at the stop nearest to the length trained on."""
+    probe = (seen.diagnosis or {}).get("probe", {})
+    if "position" not in probe:
+        return None
+    nearest = min(range(len(probe["position"])), key=lambda i: abs(probe["position"][i] - seen.cell.length))
+    score: float | None = probe["count"]["score"][nearest]
+    return score
+
+
+def _holds(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    own, beside = ([score for seen in part if (score := held(seen)) is not None] for part in (mine, others))
+    numbers = {"E88": own, "Mamba2": beside}
+    if not beside:  # of E88 alone it can be refuted, not confirmed
+        return [False for _ in own], [score < NOT_HELD for score in own], "R^2 {E88}, no Mamba2 to compare", numbers
+    pairs = [(one, two) for one in own for two in beside]
+    yes = [min(pair) >= HELD for pair in pairs]
+    return yes, [min(pair) < NOT_HELD for pair in pairs], "R^2 {E88} against {Mamba2}", numbers
+
+
+def _fails_alike(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+    own, beside = ([seen.last_quarter for seen in part if seen.last_quarter is not None] for part in (mine, others))
+    numbers = {"without tanh": own, "Mamba2": beside}
+    shown = "last quarter {without tanh} against {Mamba2}"
+    if not beside:
+        return [False for _ in own], [score >= SOLVED for score in own], "last quarter {without tanh}", numbers
+    pairs = [(one, two) for one in own for two in beside]
+    yes = [one < SOLVED and abs(one - two) <= CLOSE for one, two in pairs]
+    no = [one >= SOLVED or abs(one - two) > CLOSE for one, two in pairs]
+    return yes, no, shown, numbers
+
+
+RULES = (
+    Rule("6.1-e88", is_e88, f"flat: first and last quarter within {FLAT}; not: further apart than that by their "
+         "intervals", _flat),
+    Rule("6.1-mamba", is_mamba, "falls: the last quarter's interval lies below the first's; not: it is not lower",
+         _falls),
+    Rule("6.1-linear", is_linear, f"at 50 %: every quarter within {CLOSE} of it; not: one of them is further by its "
+         "interval", _chance),
+    Rule("6.2-e88", is_e88, f"preserved: at least {KEPT} of the norm is left after as many steps as it was trained on "
+         "(whether by saturation is not asked)", _preserved),
+    Rule("6.2-mamba", is_mamba, f"decays: less than {KEPT} of the norm is left after as many steps as it was trained "
+         f"on; not: more, and no eigenvalue is near 1 ({NEAR_ONE})", _decays),
+    Rule("6.3", is_e88, f"held by both: R^2 at least {HELD}; not: below {NOT_HELD} in one of them", _holds, is_mamba),
+    Rule("6.4", is_e88_without_tanh, f"fails like it: not solved, and within {CLOSE} of Mamba2; not: solved, or "
+         "further apart", _fails_alike, is_mamba),
+)  # fmt: skip
+
+
+def patterns(cells: Iterable[Seen]) -> list[dict[str, Any]]:
+    """Every prediction of section 6, for every task, length and model of the folder that it speaks of."""
+    done = [seen for seen in cells if seen.record.get("accuracy") is not None]
+    said = {prediction.key: prediction for prediction in documents.predictions()}
+    found = []
+    for rule in RULES:
+        rows = list(_judged(rule, said[rule.key], done))
+        found += rows or [_unmeasured(rule, said[rule.key])]
+    return found
+
+
+def _judged(rule: Rule, said: DocumentPrediction, cells: list[Seen]) -> Iterator[dict[str, Any]]:
+    def place(seen: Seen) -> tuple[str, int, str]:
+        return seen.cell.task, seen.cell.length, seen.cell.subject
+
+    mine = sorted((seen for seen in cells if rule.about(seen.cell.subject)), key=place)
+    for (task, length, subject), group in groupby(mine, key=place):
+        here = list({seen.cell.seed: seen for seen in group}.values())
+        others = [seen for seen in cells if rule.beside and rule.beside(seen.cell.subject)
+                  and (seen.cell.task, seen.cell.length) == (task, length)]  # fmt: skip
+        yes, no, shown, numbers = rule.judge(here, others)
+        seeds = min(len(here), len(yes)) if yes else 0
+        why = shown.format(**{name: _spread(values) for name, values in numbers.items()})
+        if seeds < SEEDS:
+            outcome, why = UNDECIDED, f"fewer than {SEEDS} seeds; {why}" if seeds else "not measured"
+        else:
+            outcome = CONFIRMED if most(yes) else REFUTED if most(no) else UNDECIDED
+        yield {
+            "key": rule.key, "section": said.section, "says": said.says, "rule": rule.text, "task": task,
+            "length": length, "subject": subject, "outcome": outcome, "why": why, "seeds": len(here),
+            "numbers": numbers,
+        }  # fmt: skip
+
+
+def _unmeasured(rule: Rule, said: DocumentPrediction) -> dict[str, Any]:
+    """No cell speaks of it: what can be said by argument alone, as `statetrack.theory.verdict` does."""
+    outcome, why, _ = document_tests.judge(said, [])
+    return {
+        "key": rule.key, "section": said.section, "says": said.says, "rule": rule.text, "task": "", "length": 0,
+        "subject": "", "outcome": outcome, "why": why, "seeds": 0, "numbers": {},
+    }  # fmt: skip
+
+
+def _spread(values: list[float]) -> str:
+    if not values:
+        return "not measured"
+    low, high = min(values), max(values)
+    return brief(low) if brief(low) == brief(high) else f"{brief(low)} to {brief(high)}"

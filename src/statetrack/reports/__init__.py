@@ -1,0 +1,83 @@
+"""A folder of results as a page that a researcher would put into a talk: figures, tables, verdicts.
+
+It reads results and nothing else, and needs no torch.
+
+from statetrack.reports import report
+report("results")           # writes results/report.html and results/report.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from statetrack.errors import BadInput
+from statetrack.files import check_parent, write_whole
+from statetrack.reports import folder as folders
+from statetrack.reports import html_, markdown_, vega
+from statetrack.reports.page import Page, page
+
+__all__ = ["Page", "Written", "page_of", "report"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that were made, and the page as data."""
+
+    html: Path
+    markdown: Path
+    page: Page
+    figures: list[Path] = field(default_factory=list)
+    tables: list[Path] = field(default_factory=list)
+
+
+def page_of(folder: Path | str, title: str | None = None, command: str = "") -> Page:
+    """The report as data, before it is written as anything."""
+    path = Path(folder)
+    held = folders.read(path)
+    return page(held, title or _title(held), command or f"statetrack report {path}")
+
+
+def report(
+    folder: Path | str,
+    out: Path | str | None = None,
+    *,
+    figures: Path | str | None = None,
+    latex: Path | str | None = None,
+    title: str | None = None,
+    command: str = "",
+) -> Written:
+    """Write the page of a folder of results, its summary beside it, and figures and tables where they are asked for.
+
+    `out` is the HTML file, by default report.html in the folder. `figures` takes PNG, SVG, PDF and CSV of each figure,
+    and the tables as LaTeX unless `latex` names another folder for them.
+    """
+    html = Path(out) if out is not None else Path(folder) / "report.html"
+    if html.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"{html} should end in .html")
+    made = page_of(folder, title, command)
+    check_parent(html)
+    write_whole(html, html_.write(made, vega.bundle()).encode())
+    markdown = html.with_suffix(".md")
+    write_whole(markdown, markdown_.write(made).encode())
+    exported = vega.export(made.figures, Path(figures)) if figures is not None else []
+    place = latex if latex is not None else figures
+    tables = _write_latex(made, Path(place)) if place is not None else []
+    return Written(html, markdown, made, exported, tables)
+
+
+def _write_latex(made: Page, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in made.tables:
+        written.append(folder / f"{table.key}.tex")
+        write_whole(written[-1], table.latex().encode())
+    return written
+
+
+def _title(held: folders.Folder) -> str:
+    """The question, with what the folder is about."""
+    names = list(held.status.sweeps)
+    if len(names) == 1:
+        return f"{names[0]}: who keeps track of state, and how far?"
+    return f"{held.path.resolve().name}: who keeps track of state, and how far?"

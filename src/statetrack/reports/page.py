@@ -1,0 +1,208 @@
+"""The report as data: a title, a summary, notices, and sections of figures, tables and sentences in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from statetrack.cli.output import first_sentence
+from statetrack.errors import BadInput
+from statetrack.formatting import plural, verb
+from statetrack.reports import asked, diagnosed, judged, provenance, tables, trained, words
+from statetrack.reports.figure import Figure
+from statetrack.reports.folder import Folder
+from statetrack.reports.judged import Claim, Judged
+from statetrack.reports.table import Table
+from statetrack.tasks import task as make_task
+from statetrack.theory.documents import DESIGN, PERMUTATIONS
+
+Block = Figure | Table
+DOCUMENTS = (
+    f"The design documents are the two texts that statetrack grew from: “{DESIGN}” proposed the tasks RTC, TXC and "
+    f"FSM, “{PERMUTATIONS}” the composition of permutations, each with predictions of who solves them."
+)
+NOT_DONE = {
+    "failed": "each with its reason under “About this run”",
+    "missing": "they are planned and not run yet",
+    "skipped": "shorter lengths made them pointless",
+    "running": "they run while this page is made",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A tab of the page."""
+
+    key: str
+    title: str
+    lead: list[str] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that is written, whatever it is written as."""
+
+    title: str
+    summary: list[str]
+    facts: list[tuple[str, str]]  # a few numbers under the summary
+    notices: list[str]
+    sections: list[Section]
+    provenance: list[tuple[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
+
+    @property
+    def tables(self) -> list[Table]:
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Table)]
+
+
+def page(folder: Folder, title: str, command: str) -> Page:
+    """The whole report of a folder."""
+    rows = judged.judged(folder)
+    claims = judged.claims(folder) if folder.runs else []
+    sections = [
+        _verdicts(folder, rows, claims),
+        *(_task(folder, task) for task in folder.tasks),
+        *_diagnosis(folder),
+        *_cost(folder),
+        _about(folder),
+    ]
+    return Page(
+        title, words.summary(folder, rows, claims), _facts(folder, rows), _notices(folder),
+        [section for section in sections if section is not None], provenance.lines(folder, command),
+    )  # fmt: skip
+
+
+def _facts(folder: Folder, rows: Sequence[Judged]) -> list[tuple[str, str]]:
+    counts, found = judged.counts(rows), folder.status.counts
+    done = found["done"] + found["diverged"]
+    facts = [(f"{done:,}", "cell done" if done == 1 else "cells done")]
+    facts += [(f"{found[name]:,}", name) for name in ("failed", "missing", "skipped", "running") if found[name]]
+    if folder.status.damaged:
+        facts.append((f"{len(folder.status.damaged):,}", "damaged"))
+    facts += [(f"{len(folder.tasks):,}", "task" if len(folder.tasks) == 1 else "tasks")]
+    noun = "model" if folder.runs or not folder.episodes else "subject"
+    facts += [(f"{len(folder.models):,}", noun if len(folder.models) == 1 else f"{noun}s")]
+    if counts:
+        facts += [(str(counts[name]), name) for name in judged.OUTCOMES]
+    return facts
+
+
+def _notices(folder: Folder) -> list[str]:
+    counts = folder.status.counts
+    made = list(dict.fromkeys(folder.notices))
+    if not folder.cells:
+        made.insert(
+            0, "The folder is empty of results. Fill it, for example: statetrack sweep demo --out " + str(folder.path)
+        )
+    for name, why in NOT_DONE.items():
+        if counts[name]:
+            made.append(f"{plural(counts[name], 'cell')} {verb(counts[name])} {name}: {why}.")
+    if folder.status.damaged:
+        count = len(folder.status.damaged)
+        made.append(
+            f"{plural(count, 'file')} {verb(count)} damaged and left out; running the sweep again makes them anew."
+        )
+    return made
+
+
+def _verdicts(folder: Folder, rows: Sequence[Judged], claims: Sequence[Claim]) -> Section:
+    blocks: list[Block] = []
+    overview = trained.reach(folder)
+    if overview is not None:
+        blocks.append(overview)
+    if rows:
+        several = len({run.protocol for run in folder.runs}) > 1
+        blocks += [tables.verdicts(rows, several), tables.reasons(rows)]
+    by_results = [each for each in claims if each.measured]
+    by_argument = [each for each in claims if not each.measured]
+    if by_results:
+        blocks.append(tables.claims(
+            by_results, "documents", "What the design documents predict",
+            f"{DOCUMENTS} What they predict of these models, judged by stated rules.", False,
+        ))  # fmt: skip
+    if by_argument:
+        blocks.append(tables.claims(
+            by_argument, "arguments",
+            f"{plural(len(by_argument), 'prediction')} of theirs that an argument refutes before anything runs",
+            f"{DOCUMENTS} What they say here of these models and tasks cannot be true, for the reason beside it; "
+            "results have no say in it.", True,
+        ))  # fmt: skip
+    if not blocks:
+        return Section("verdicts", "Verdicts", ["There is nothing to judge yet."], [])
+    lead = (
+        "What theory said and what was seen. Theory speaks of the weights that exist and of the weights that "
+        "training finds; a prediction is confirmed, refuted or undecided by one rule, and none is dropped."
+    )
+    return Section("verdicts", "Verdicts", [lead], blocks)
+
+
+def _task(folder: Folder, task: str) -> Section | None:
+    lead: list[str] = []
+    blocks: list[Block] = []
+    for protocol in folder.protocols(task):
+        found = words.separation(folder.of(task, protocol))
+        if found is not None:
+            under = f"Under {protocol}: " if len(folder.protocols(task)) > 1 else ""
+            lead.append(under + found.text())
+        blocks += [*trained.figures(folder, task, protocol), tables.accuracies(folder, task, protocol)]
+    if folder.asked(task):
+        blocks += asked.figures(folder, task)
+        table = tables.episodes(folder, task)
+        blocks += [table] if table is not None else []
+    if not blocks:
+        lead = ["No cell of this task has a result; the reasons are under “About this run”."]
+    return Section(f"task-{trained.slug(task)}", task, [*_about_task(task), *lead], blocks)
+
+
+def _about_task(name: str) -> list[str]:
+    """What the task asks, in its own words."""
+    try:
+        return [first_sentence(type(make_task(name)).__doc__)]
+    except BadInput as error:
+        return [f"This task is not at hand here ({error}); theory says nothing of it."]
+
+
+def _diagnosis(folder: Folder) -> list[Section]:
+    if not folder.diagnoses and folder.comparison is None:
+        return []
+    blocks: list[Block] = []
+    for task in dict.fromkeys(record["task"] for record in folder.diagnoses):
+        made = (tables.failures_of(folder, task), *diagnosed.figures(folder, task), tables.machines(folder, task))
+        blocks.append(tables.findings(folder, task))
+        blocks += [each for each in (*made, tables.transitions(folder, task)) if each is not None]
+    blocks += tables.ablations(folder)
+    expected = tables.patterns(folder)
+    blocks += [expected] if expected is not None else []
+    left = (folder.comparison or {}).get("left_out", [])
+    if left:
+        blocks.append(Table("left-out", "Not diagnosed", "Cells that were left out, and why.", ["what", "why"],
+                            [[each["what"], each["why"]] for each in left], folded=True))  # fmt: skip
+    lead = (
+        "Why a model stops: what its state holds, how far apart true states stay, what reaches back, and which machine "
+        "it has learned. Figures show the longest length that each model was trained on and at most three seeds of it; "
+        "the tables name all."
+    )
+    return [Section("diagnostics", "Diagnostics", [lead], blocks)]
+
+
+def _cost(folder: Folder) -> list[Section]:
+    table = tables.costs(folder)
+    if table is None:
+        return []
+    return [
+        Section("cost", "Cost", ["What the results took, beside what they are worth."], [*trained.cost(folder), table])
+    ]
+
+
+def _about(folder: Folder) -> Section:
+    blocks: list[Block] = [tables.standing(folder)]
+    found = tables.troubles(folder)
+    blocks += [found] if found is not None else []
+    if folder.cells:
+        blocks.append(tables.cells(folder))
+    lead = "How these results came about: commands, versions, seeds, devices, and what is missing."
+    return Section("about", "About this run", [lead], blocks)

@@ -1,0 +1,381 @@
+"""The tables of a report: verdicts, what each model scored, what it took, and how the folder stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from statetrack.formatting import RULE, plural, shown
+from statetrack.reports import asked, diagnosed, judged, measured
+from statetrack.reports.folder import Folder, Run
+from statetrack.reports.judged import Claim, Judged
+from statetrack.reports.table import Chip, Note, Table
+from statetrack.reports.trained import slug
+from statetrack.sweeps import Cell
+from statetrack.sweeps.store import DONE
+
+MOST_SYMBOLS = 16  # of an input that is written out
+MOST_STATES = 12  # of a machine whose steps are listed
+MOST_LISTED = 60  # failures and damaged files that are named one by one
+
+
+def verdicts(rows: Sequence[Judged], several_protocols: bool) -> Table:
+    """One row a model and task: what exists, what training finds, what was seen."""
+    lines = []
+    for row in rows:
+        if not row.predictions:
+            lines.append([row.task, row.protocol, row.model, "nothing is known of it", "", Note(*row.seen), ""])
+            continue
+        weights, training = row.predictions["weights"], row.predictions["training"]
+        conditions = f"; if {', '.join(weights.conditions)}" if weights.conditions else ""
+        lines.append([
+            row.task, row.protocol, row.model,
+            Note(weights.outcome, f"{weights.why}{conditions} [{weights.status}]"), _chip(row, "weights"),
+            Note(*row.seen),
+            Note(training.outcome, "" if training.why == weights.why else f"{training.why} [{training.status}]"),
+            _chip(row, "training"),
+        ])  # fmt: skip
+    headers = [
+        "task",
+        "protocol",
+        "model",
+        "theory: weights that exist",
+        "verdict",
+        "seen",
+        "theory: training",
+        "verdict ",
+    ]
+    lines = [[*line, *[""] * (len(headers) - len(line))] for line in lines]
+    if not several_protocols:
+        headers, lines = _without(headers, lines, 1)
+    caption = (
+        "What theory says of the weights that exist, and of those that training finds, beside what was seen. Failed "
+        "training never refutes that weights exist; a claim about training needs three seeds."
+    )
+    return Table("verdicts", "Model by model", caption, headers, lines, download=True, sentences=True)
+
+
+def _without(headers: list[str], rows: list[list[Any]], column: int) -> tuple[list[str], list[list[Any]]]:
+    return headers[:column] + headers[column + 1 :], [row[:column] + row[column + 1 :] for row in rows]
+
+
+def _chip(row: Judged, about: str) -> Chip | Note | str:
+    if row.predictions[about].outcome == "unknown":
+        return ""
+    return Chip(row.verdicts[about].outcome)
+
+
+def reasons(rows: Sequence[Judged]) -> Table:
+    """Why each verdict was given, and where the prediction comes from."""
+    lines = [
+        [one["task"], one["protocol"], one["model"], one["about"], one["theory"], Chip(one["verdict"]), one["because"],
+         one["seeds"], one["source"]]
+        for one in judged.plain(rows) if one["theory"] != "unknown"
+    ]  # fmt: skip
+    headers = ["task", "protocol", "model", "about", "theory", "verdict", "because", "seeds", "source"]
+    return Table(
+        "reasons", "Why each verdict was given", "The reason of each verdict, and the source of each prediction.",
+        headers, lines, folded=True, download=True, sentences=True,
+    )  # fmt: skip
+
+
+def claims(found: Sequence[Claim], key: str, title: str, caption: str, folded: bool) -> Table:
+    several = len({each.prediction.document for each in found}) > 1
+    lines = [
+        [Note(each.prediction.section, each.prediction.document if several else ""), each.prediction.says,
+         Chip(each.verdict.outcome),
+         each.verdict.why.removeprefix("by argument: "), each.verdict.seeds]
+        for each in found
+    ]  # fmt: skip
+    return Table(
+        key, title, caption, ["section", "what it says", "verdict", "because", "seeds"], lines, folded, True, True
+    )
+
+
+def accuracies(folder: Folder, task: str, protocol: str) -> Table:
+    """Model by length, for papers: the median over seeds, their spread, and how many of them solved it."""
+    runs = folder.of(task, protocol)
+    rows = measured.at_length(runs)
+    lengths = sorted({row["length"] for row in rows})
+    lines = []
+    for model in dict.fromkeys(run.model for run in runs):
+        mine = [[row for row in rows if row["model"] == model and row["length"] == length] for length in lengths]
+        lines.append([model, *(_accuracy(cells) for cells in mine)])
+    floors = [median(row["floor"] or 0 for row in rows if row["length"] == length) for length in lengths]
+    lines.append(["floor", *(shown(floor) for floor in floors)])
+    several = len(folder.protocols(task)) > 1
+    where = f"{task}, {protocol}" if several else task
+    caption = (
+        f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets the "
+        "lowest and the highest, where they differ, how many solved it (99 % over the last quarter), and how many "
+        f"diverged, of which the best weights before that count. Shares are {RULE}."
+    )
+    headers = ["model", *(f"{length:,}" for length in lengths)]
+    return Table(f"{slug(where)}-accuracy", f"{where}: accuracy", caption, headers, lines, folded=True, download=True)
+
+
+def _accuracy(rows: Sequence[dict[str, Any]]) -> str:
+    if not rows:
+        return ""
+    accuracies = [row["accuracy"] for row in rows]
+    low, high = shown(min(accuracies)), shown(max(accuracies))
+    spread = "" if low == high else f"{low}–{high}, "
+    lost = sum(row["status"] == "diverged" for row in rows)
+    diverged = f", {lost} diverged" if lost else ""
+    return f"{shown(median(accuracies))} ({spread}{sum(row['solved'] for row in rows)}/{len(rows)}{diverged})"
+
+
+def costs(folder: Folder) -> Table | None:
+    """One row a model and task: medians over cells."""
+    lines = []
+    for task in folder.tasks:
+        rows = measured.cost([run for run in folder.runs if run.task == task])
+        for model in dict.fromkeys(row["model"] for row in rows):
+            mine = [row for row in rows if row["model"] == model]
+            lines.append([
+                task, model, len(mine), _middle(mine, "parameters"), _middle(mine, "state"), _middle(mine, "tokens"),
+                _middle(mine, "seconds"), _total(mine, "seconds"),
+                ", ".join(sorted({str(row["device"]) for row in mine})),
+            ])  # fmt: skip
+    headers = [
+        "task",
+        "model",
+        "cells",
+        "parameters",
+        "numbers in the state",
+        "tokens trained on",
+        "seconds",
+        "seconds in all",
+        "device",
+    ]
+    caption = "What each model took: medians over its cells, and the sum of their seconds of training."
+    return Table("cost", "Tokens, seconds, parameters", caption, headers, lines, download=True) if lines else None
+
+
+def _middle(rows: Sequence[dict[str, Any]], name: str) -> float | int | None:
+    known = [row[name] for row in rows if row[name] is not None]
+    value = median(known) if known else None
+    return int(value) if value is not None and name != "seconds" else value
+
+
+def _total(rows: Sequence[dict[str, Any]], name: str) -> float | None:
+    known = [row[name] for row in rows if row[name] is not None]
+    return float(sum(known)) if known else None
+
+
+def episodes(folder: Folder, task: str) -> Table | None:
+    rows = asked.summary_rows(folder, task)
+    if not rows:
+        return None
+    names = list(rows[0])
+    return Table(
+        f"{slug(task)}-episodes", f"{task}: the dialogues",
+        "Turns answered rightly before the first error (average with its 95 % interval), the turn by which half had "
+        "failed, the share of right answers, of episodes with a reply that held no answer, and what it cost.",
+        [name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows], download=True,
+    )  # fmt: skip
+
+
+def failures_of(folder: Folder, task: str) -> Table | None:
+    """The lengths at which diagnosed models fail, measured and predicted."""
+    rows = diagnosed.reach_rows(diagnosed.of(folder, task))
+    if not rows:
+        return None
+    lines = [
+        [row["model"], row["trained"], row["seed"],
+         _length(row["measured"], row["measured_low"], row["measured_high"], row["beyond"]),
+         _predicted(row),
+         row["ratio"], row["step_rate"]]
+        for row in rows
+    ]  # fmt: skip
+    headers = ["model", "trained", "seed", "below 90 % at", "predicted", "predicted / measured", "error rate a step"]
+    caption = (
+        "The length at which the accuracy passes below 90 %, with 95 % intervals, and what was predicted from the "
+        "separation of the states before it."
+    )
+    return Table(f"{slug(task)}-failures", f"{task}: where it fails", caption, headers, lines, download=True)
+
+
+def _length(length: float | None, low: float | None, high: float | None, beyond: int | None) -> str:
+    if length is None:
+        return "" if beyond is None else "from the start" if beyond == 0 else f"not up to {beyond:,}"
+    between = f" ({low:,.0f} to {high:,.0f})" if low is not None and high is not None else ""
+    return f"{length:,.0f}{between}"
+
+
+def _predicted(row: dict[str, Any]) -> str:
+    if row["conclusion"] == "never represented":
+        return row["conclusion"]
+    return _length(row["predicted"], row["predicted_low"], row["predicted_high"], row["predicted_beyond"])
+
+
+def ablations(folder: Folder) -> list[Table]:
+    """The forms of E88 side by side."""
+    made = []
+    for each in (folder.comparison or {}).get("ablations", []):
+        lines = [
+            [form["form"], form["subject"], len(form["seeds"]), _spread(form["accuracy"]),
+             _spread(form["last_quarter"]),
+             ", ".join("beyond" if length is None else f"{length:,.0f}" for length in form["at_90"]),
+             ", ".join(dict.fromkeys(form["conclusions"]))]
+            for form in each["forms"]
+        ]  # fmt: skip
+        missing = f" Not in this folder: {', '.join(each['missing'])}." if each["missing"] else ""
+        headers = ["form", "model", "seeds", "accuracy", "last quarter", "below 90 % at", "what was found"]
+        made.append(Table(
+            f"ablation-{slug(each['task'])}-{each['length']}-{slug(each['base'])}",
+            f"{each['task']} at {each['length']:,}: {each['base']} without its parts",
+            f"{each['says']} Floor {shown(each['floor'])}.{missing}", headers, lines, download=True, sentences=True,
+        ))  # fmt: skip
+    return made
+
+
+def _spread(values: Sequence[float]) -> str:
+    return (
+        ""
+        if not values
+        else shown(values[0])
+        if min(values) == max(values)
+        else f"{shown(min(values))} to {shown(max(values))}"
+    )
+
+
+def patterns(folder: Folder) -> Table | None:
+    found = [each for each in (folder.comparison or {}).get("patterns", []) if each["task"]]
+    if not found:
+        return None
+    lines = [
+        [each["section"], each["says"], each["task"], each["subject"], each["length"], Chip(each["outcome"]),
+         each["why"], each["seeds"]]
+        for each in found
+    ]  # fmt: skip
+    headers = ["section", "what it expects", "task", "model", "length", "verdict", "because", "seeds"]
+    caption = (
+        "What section 6 of the design document (the text that proposed RTC, TXC and FSM, and predicted who solves "
+        "them) expects to be seen inside the models, judged on these diagnoses."
+    )
+    return Table("patterns", "Expected patterns", caption, headers, lines, download=True, sentences=True)
+
+
+def findings(folder: Folder, task: str) -> Table:
+    """What was found of each diagnosed cell, in the words of the diagnosis."""
+    lines = [
+        [record["label"], record["trained"], record["seed"], record["conclusion"], " ".join(record["sentences"])]
+        for record in diagnosed.of(folder, task)
+    ]
+    headers = ["model", "trained", "seed", "what was found", "in words"]
+    caption = "Why each model stops, or does not: the conclusion of its diagnosis and the sentences behind it."
+    return Table(
+        f"{slug(task)}-findings", f"{task}: what was found", caption, headers, lines, download=True, sentences=True
+    )
+
+
+def machines(folder: Folder, task: str) -> Table | None:
+    """The machine that each network has learned, beside the task's."""
+    lines = []
+    for record in diagnosed.of(folder, task):
+        part = record["automaton"]
+        if "absent" in part:
+            continue
+        where = part["difference"] or part["error_string"]
+        lines.append([
+            record["label"], record["seed"], part["states"], part["task_states"], part["equal"], part["agreement"],
+            _string(where), part["says"],
+        ])  # fmt: skip
+    headers = ["model", "seed", "states", "states of the task", "equal", "agreement", "first wrong after", "in words"]
+    caption = (
+        "The finite machine extracted from each network and minimised, against the task's smallest machine. "
+        "`agreement` is how often machine and network say the same on other rows."
+    )
+    title = f"{task}: the learned machines"
+    return Table(f"{slug(task)}-machines", title, caption, headers, lines, False, True, True) if lines else None
+
+
+def _string(symbols: Sequence[str] | None) -> str:
+    """An input as it is typed, long ones cut."""
+    if not symbols:
+        return ""
+    more = f" ... ({len(symbols)} inputs)" if len(symbols) > MOST_SYMBOLS else ""
+    return " ".join(symbols[:MOST_SYMBOLS]) + more
+
+
+def transitions(folder: Folder, task: str) -> Table | None:
+    """Every step of the extracted machines that are small enough to be read."""
+    lines = []
+    symbols = 0
+    for record in diagnosed.of(folder, task):
+        part = record["automaton"]
+        if "absent" in part or max(part["states"], part["task_states"]) > MOST_STATES:
+            continue
+        symbols = max(symbols, len(part["task_steps"][0]))
+        for state, steps in enumerate(part["steps"]):
+            lines.append([record["label"], record["seed"], state, part["answers"][state], *steps])
+    lines = [[*line, *[None] * (4 + symbols - len(line))] for line in lines]
+    headers = ["model", "seed", "state", "answer", *(f"on input {symbol}" for symbol in range(symbols))]
+    caption = f"The steps of the extracted machines of at most {MOST_STATES} states; 0 is the start."
+    title = f"{task}: steps of the learned machines"
+    return Table(f"{slug(task)}-steps", title, caption, headers, lines, folded=True, download=True) if lines else None
+
+
+def standing(folder: Folder) -> Table:
+    """Done, failed, missing, by sweep and in all."""
+    names = list(folder.status.counts)
+    lines = [[name, *counts.values()] for name, counts in folder.status.sweeps.items()]
+    if len(lines) != 1 or folder.status.beyond:
+        lines.append(["all of the folder", *folder.status.counts.values()])
+    caption = "How many cells of each sweep are done, diverged, running, failed, skipped and missing."
+    return Table("standing", "How the folder stands", caption, ["sweep", *names], lines)
+
+
+def troubles(folder: Folder) -> Table | None:
+    """Each cell or file without a result, with the reason; reasons of skipped cells once, with their count."""
+    lines: list[list[Any]] = [["failed", *_cut(line)] for line in folder.status.failures]
+    lines += [["skipped", plural(count, "cell"), why] for why, count in folder.status.skipped.items()]
+    lines += [["damaged", each.path.name, each.why] for each in folder.status.damaged]
+    if not lines:
+        return None
+    more = f" The first {MOST_LISTED} of {len(lines)}." if len(lines) > MOST_LISTED else ""
+    return Table(
+        "troubles", "What has no result", f"Why there is no result; running the sweep again tries it again.{more}",
+        ["status", "what", "why"], lines[:MOST_LISTED], sentences=True,
+    )  # fmt: skip
+
+
+def _cut(line: str) -> list[str]:
+    what, _, why = line.partition(": ")
+    return [what, why]
+
+
+def cells(folder: Folder) -> Table:
+    """Every cell, for the CSV file."""
+    found = {id(run.record): run for run in folder.runs}
+    lines = [_cell(record, found.get(id(record))) for record in folder.cells]
+    headers = [
+        "key",
+        "task",
+        "model",
+        "length",
+        "seed",
+        "protocol",
+        "status",
+        "accuracy",
+        "floor",
+        "last quarter",
+        "version",
+        "reason",
+    ]
+    return Table(
+        "cells", "Every cell", "One row a cell, as `statetrack results` prints them.", headers, lines, folded=True,
+        download=True,
+    )  # fmt: skip
+
+
+def _cell(record: dict[str, Any], run: Run | None) -> list[Any]:
+    cell = Cell(**record["cell"])
+    return [
+        cell.key, cell.task, cell.subject, cell.length, cell.seed,
+        run.protocol if run else str(cell.protocol.get("name", "")), record.get("status", DONE),
+        record["accuracy"] if run else None, record["floor"] if run else None, record.get("tail_accuracy"),
+        str(record.get("version", "")), str(record.get("reason", "")),
+    ]  # fmt: skip

@@ -1,0 +1,206 @@
+"""Join folders of cells, and pack a folder into one file and back. The better record of a cell stays: a result before
+a reason why it was skipped, that before a failure; among equals the one that is there. Its diagnosis goes with it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from statetrack.diagnosis.record import FOLDER, of_cell, path_of
+from statetrack.errors import BadInput
+from statetrack.files import together
+from statetrack.sweeps.cell import Cell
+from statetrack.sweeps.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, read_record
+
+ENDINGS = (".tar", ".tar.gz", ".tgz")
+RANK = {**dict.fromkeys(FINISHED, 3), SKIPPED: 2, FAILED: 1}
+PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
+SIDE = re.compile(r"[0-9a-f]{20}\.(json|safetensors)")
+DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
+SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
+
+
+@dataclass
+class Joined:
+    """What a merge did."""
+
+    taken: int = 0
+    kept: int = 0  # there already, as good or better
+    diagnoses: int = 0  # taken
+    damaged: list[Damage] = field(default_factory=list)
+
+
+def merge(sources: list[Path], target: Path) -> Joined:
+    """Copy the cells of folders into one, with their weights, diagnoses and plans."""
+    stores = [Store.existing(source) for source in sources]
+    home, joined = Store(target), Joined()
+    for store in stores:
+        if store.folder.resolve() == home.folder.resolve():
+            continue
+        for _, record in store.entries():
+            if isinstance(record, Damage):
+                joined.damaged.append(record)
+                continue
+            if _take(store, home, record):
+                joined.taken += 1
+            else:
+                joined.kept += 1
+            joined.diagnoses += _take_diagnosis(store, home, record)
+        _take_hidden(store, home)
+    if joined.diagnoses:
+        from statetrack.diagnosis.compare import compare_again  # which itself reads folders of cells
+
+        compare_again(home)
+    return joined
+
+
+def _take(store: Store, home: Store, record: dict[str, Any]) -> bool:
+    cell = Cell(**record["cell"])
+    there = read_record(home.path(cell))
+    if isinstance(there, dict) and _rank(there) >= _rank(record):
+        return False
+    weights = store.path(cell, "safetensors")
+    if weights.exists():
+        _copy(weights, home.path(cell, "safetensors"))
+    home.write(cell, record)
+    return True
+
+
+def _take_diagnosis(store: Store, home: Store, record: dict[str, Any]) -> bool:
+    """A diagnosis is of one record's weights: it goes with that record, and does not replace one that is there."""
+    cell = Cell(**record["cell"])
+    path = _diagnosis(store, cell)
+    if path is None or _diagnosis(home, cell) or home.record(cell) != record:
+        return False
+    target = path_of(home.folder, cell.key)
+    target.parent.mkdir(exist_ok=True)
+    _copy(path, target)
+    return True
+
+
+def _diagnosis(store: Store, cell: Cell) -> Path | None:
+    """Where the whole diagnosis of a cell lies, if there is one."""
+    return path_of(store.folder, cell.key) if of_cell(store.folder, cell) else None
+
+
+def _rank(record: dict[str, Any]) -> int:
+    return RANK[record.get("status", DONE)]
+
+
+def _take_hidden(store: Store, home: Store) -> None:
+    """Plans, and the scratch of cells that are under way, where the target has none of that name."""
+    for path in _hidden(store, checkpoints=True):
+        target = home.folder / path.relative_to(store.folder)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _copy(path, target)
+
+
+def _copy(path: Path, target: Path) -> None:
+    with together(target) as (part,):
+        shutil.copyfile(path, part)
+
+
+def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool = False, diagnoses: bool = True) -> int:
+    """All whole records in one tar file, the same bytes for the same cells; how many there are.
+
+    What compares the diagnosed cells is not packed: `unpack` works it out for the folder that they come into.
+    """
+    if not archive.name.endswith(ENDINGS):
+        raise BadInput(f"{archive} should end in {', '.join(ENDINGS)}")
+    store = Store.existing(folder)
+    cells = [Cell(**record["cell"]) for record in store.records()]
+    paths = [store.path(cell) for cell in cells]
+    if weights:
+        paths += [path for cell in cells if (path := store.path(cell, "safetensors")).exists()]
+    if diagnoses:
+        paths += [found for cell in cells if (found := _diagnosis(store, cell))]
+    paths += _hidden(store, checkpoints)
+    with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for path in sorted(paths):
+                _add(tar, path, str(path.relative_to(folder)))
+        stream.flush()
+    return len(cells)
+
+
+def _hidden(store: Store, checkpoints: bool) -> Iterator[Path]:
+    yield from (store.hidden / "plans").glob("*.json")
+    if checkpoints:
+        found = (store.hidden / "work").glob("*/*")
+        yield from (path for path in found if SCRATCH.fullmatch(str(path.relative_to(store.folder))))
+
+
+def _compressed(file: IO[bytes], archive: Path) -> Any:
+    if archive.name.endswith(".tar"):
+        return io.BufferedWriter(file)
+    return gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    """A member with nothing of this machine in it."""
+    data = path.read_bytes()
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(data), 0o644
+    tar.addfile(member, io.BytesIO(data))
+
+
+def unpack(archive: Path, folder: Path) -> Joined:
+    """Merge an archive into a folder. Only names that `pack` writes are taken out of it.
+
+    It is read to its end before anything is taken: only there a compressed file shows that a bit of it has flipped.
+    """
+    with tempfile.TemporaryDirectory(dir=_parent(folder)) as place:
+        try:
+            with tempfile.TemporaryFile(dir=place) as plain:
+                _decompress(archive, plain)
+                with tarfile.open(fileobj=plain, mode="r:") as tar:
+                    for member in tar:
+                        _extract(tar, member, archive, Path(place))
+                plain.seek(tar.offset)
+                if plain.read().strip(b"\0"):  # a header that cannot be read looks like the end
+                    raise tarfile.ReadError
+        except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise BadInput(f"{archive} cannot be read: it is no whole tar file, or not one that pack wrote") from error
+        except (tarfile.TarError, OSError) as error:
+            raise BadInput(f"{archive} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        return merge([Path(place)], folder)
+
+
+def _decompress(archive: Path, to: IO[bytes]) -> None:
+    """The tar file itself, from its beginning."""
+    with archive.open("rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        with gzip.open(file) if compressed else file as source:
+            shutil.copyfileobj(source, to)
+    to.seek(0)
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> None:
+    known = any(pattern.fullmatch(member.name) for pattern in (SIDE, PLAN, SCRATCH, DIAGNOSIS))
+    source = tar.extractfile(member) if member.isfile() and known and ".." not in member.name else None
+    if source is None:
+        raise BadInput(f"{archive} holds {member.name!r}, which is no file of a packed folder; nothing was taken")
+    target = place / member.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("wb") as file:
+        shutil.copyfileobj(source, file)
+
+
+def _parent(folder: Path) -> Path:
+    parent = Path(os.path.abspath(folder)).parent
+    if not parent.is_dir():
+        raise BadInput(f"{parent} is no folder; make it first")
+    return parent

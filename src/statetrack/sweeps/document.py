@@ -1,0 +1,241 @@
+"""A sweep as a short YAML file: blocks, each the product of its tasks, subjects, lengths and seeds.
+
+    name: parity
+    about: which forms of E88 keep parity, and how far
+    protocol: curriculum              # what stands here holds for every block that does not say otherwise
+    seeds: 3                          # 0, 1, 2; or a list
+    blocks:
+      - tasks: [txc]
+        subjects: [e88-gain-1l-small, e88-published-1l-small]
+        lengths: [16, 64]
+        settings: {rates: [1e-3, 3e-3], stream: 65536}
+      - tasks: [txc]
+        subjects: [mlp]
+        lengths: [16]
+        seeds: [0]
+        note: one seed
+        resources: {cpus: 1, gpus: 0.25}
+
+A file without `blocks` is one block. In Python a sweep is a list of such blocks. A cell that stands in two blocks is
+one cell. Whatever cannot be run is refused before anything runs, with the line of the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from statetrack.errors import BadInput, unknown
+from statetrack.sweeps.kinds import KINDS, WrongPart, kind_of, load
+from statetrack.sweeps.plan import Entry, Sweep
+
+SHIPPED = Path(__file__).parent / "shipped"
+PRODUCT = ("tasks", "subjects", "lengths", "seeds")
+KEYS = (*PRODUCT, "protocol", "settings", "note", "resources")
+MODEL = "{model}"  # stands for each model that the caller names
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """Plain data and where each part of it stands."""
+
+    where: str
+    data: Any
+    lines: Mapping[Place, int]
+
+    def at(self, place: Place) -> str:
+        """The place in words: the line of a file, or the block of a Python list."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        if place in self.lines:
+            return f"{self.where}, line {self.lines[place]}"
+        return self.where
+
+    def wrong(self, place: Place, message: object) -> BadInput:
+        return BadInput(f"{self.at(place)}: {message}")
+
+
+def shipped() -> dict[str, Path]:
+    """The sweeps that come with statetrack."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+
+
+def read(name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS) -> Sweep:
+    """A shipped sweep by name, or a sweep from a YAML file. `models` take the place of {model} in its subjects."""
+    known = shipped()
+    path = Path(name_or_path)
+    if str(name_or_path).lower() in known:
+        path = known[str(name_or_path).lower()]
+    elif path.suffix not in (".yaml", ".yml"):
+        raise unknown("sweep or .yaml file", str(name_or_path), known)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if models and MODEL not in text:
+        raise BadInput(f"{path.name} has no place for a language model; leave --model out")
+    return expand(_parse(text, path.name), path.stem, models, kinds)
+
+
+def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] = KINDS) -> Sweep:
+    """A sweep from a Python list of blocks."""
+    data = [dict(block) for block in blocks]
+    return expand(Document(f"sweep {name}", {"blocks": data}, {}), name, (), kinds)
+
+
+def about(path: Path) -> str:
+    """The line a sweep's file says about itself."""
+    data = _parse(path.read_text(), path.name).data
+    return str(data.get("about", "")) if isinstance(data, dict) else ""
+
+
+def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS) -> Sweep:
+    """Every cell of the document, in the order of the file, each once."""
+    data = document.data
+    if not isinstance(data, dict):
+        raise document.wrong((), "a sweep is a mapping with tasks, subjects and lengths, or with blocks of them")
+    _known_keys(document, (), data, ("name", "about", "blocks", *KEYS))
+    common = {key: data[key] for key in KEYS if key in data}
+    blocks = data.get("blocks", [{}])
+    if not isinstance(blocks, list) or not blocks:
+        raise document.wrong(("blocks",), "blocks should be a list of one or more blocks")
+    entries: dict[str, Entry] = {}
+    for number, block in enumerate(blocks):
+        place: Place = ("blocks", number) if "blocks" in data else ()
+        if not isinstance(block, dict):
+            raise document.wrong(place, f"a block is a mapping with {', '.join(KEYS)}")
+        _known_keys(document, place, block, KEYS if "blocks" in data else ("name", "about", *KEYS))
+        for entry in _block(document, place, common, block, models, kinds):
+            entries.setdefault(entry.cell.key, entry)
+    named = str(data.get("name", name))
+    if "/" in named or named.startswith("."):
+        raise document.wrong(("name",), f"name {named!r} should be usable as the name of a file")
+    return Sweep(named, str(data.get("about", "")), tuple(entries.values()))
+
+
+def _block(
+    document: Document, place: Place, common: dict[str, Any], block: dict[str, Any], models: Sequence[str],
+    kinds: Mapping[str, str],
+) -> Iterator[Entry]:  # fmt: skip
+    whole = common | block
+
+    def at(key: str, *further: int) -> Place:
+        return (*place, key, *further) if key in block else (key, *further)
+
+    for key in PRODUCT:
+        if key not in whole and key != "seeds":
+            raise document.wrong(place, f"a block needs {key}")
+    tasks = _texts(document, at("tasks"), whole["tasks"])
+    subjects = _texts(document, at("subjects"), whole["subjects"])
+    lengths = _numbers(document, at("lengths"), whole["lengths"], 1)
+    seeds = _seeds(document, at("seeds"), whole.get("seeds", 1))
+    settings, resources = whole.get("settings") or {}, whole.get("resources") or {}
+    for key, value in (("settings", settings), ("resources", resources)):
+        if not isinstance(value, dict):
+            raise document.wrong(at(key), f"{key} should be a mapping, such as {{batch: 64}}")
+    _check_resources(document, at("resources"), resources)
+    protocol = whole.get("protocol", "curriculum")
+    if not isinstance(protocol, str):
+        raise document.wrong(at("protocol"), f"protocol {protocol!r} should be the name of one")
+    for (i, task), (j, subject), (k, length) in itertools.product(
+        enumerate(tasks), enumerate(subjects), enumerate(lengths)
+    ):
+        for named in _with_models(document, at("subjects", j), subject, models):
+            for seed in seeds:
+                module = kind_of(named, kinds)
+                try:
+                    kind = load(module)
+                    cell = kind.describe(task, named, length, seed, protocol, dict(settings))
+                except BadInput as error:
+                    chosen = {"tasks": (i,), "subjects": (j,), "lengths": (k,)}
+                    part = error.part if isinstance(error, WrongPart) else "subjects"
+                    raise document.wrong(at(part, *chosen.get(part, ())), error) from error
+                yield Entry(cell, module, kind.cost(cell), str(whole.get("note", "")), dict(resources))
+
+
+def _with_models(document: Document, place: Place, subject: str, models: Sequence[str]) -> list[str]:
+    if MODEL not in subject:
+        return [subject]
+    if not models:
+        raise document.wrong(place, f"{subject!r} needs a model: --model NAME, as often as there are models")
+    return [subject.replace(MODEL, model) for model in models]
+
+
+def _known_keys(document: Document, place: Place, mapping: dict[Any, Any], known: Sequence[str]) -> None:
+    for key in mapping:
+        if key not in known:
+            raise document.wrong((*place, key), unknown("key", str(key), known))
+
+
+def _texts(document: Document, place: Place, value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list) or not value:
+        raise document.wrong(place, f"{place[-1]} should be a list of names")
+    for number, each in enumerate(value):
+        if not isinstance(each, str):
+            raise document.wrong((*place, number), f"{each!r} in {place[-1]} should be a text")
+    return value
+
+
+def _numbers(document: Document, place: Place, value: Any, least: int) -> list[int]:
+    value = [value] if isinstance(value, int) else value
+    if not isinstance(value, list) or not value:
+        raise document.wrong(place, f"{place[-1]} should be a list of whole numbers")
+    for number, each in enumerate(value):
+        if not isinstance(each, int) or isinstance(each, bool) or each < least:
+            raise document.wrong(
+                (*place, number), f"{each!r} in {place[-1]} should be a whole number of at least {least}"
+            )
+    return value
+
+
+def _seeds(document: Document, place: Place, value: Any) -> list[int]:
+    """How many, counted from 0, or which."""
+    if isinstance(value, list):
+        return _numbers(document, place, value, 0)
+    (count,) = _numbers(document, place, value, 1)
+    return list(range(count))
+
+
+def _check_resources(document: Document, place: Place, resources: dict[Any, Any]) -> None:
+    for key, value in resources.items():
+        if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise document.wrong((*place, key), f"resources: {key}={value} should be a name and a number")
+
+
+def _parse(text: str, where: str) -> Document:
+    """YAML with the line of every part."""
+    loader = yaml.SafeLoader(text)
+    lines: dict[Place, int] = {}
+    try:
+        root = loader.get_single_node()
+        data = _plain(loader, root, (), lines) if root is not None else None
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise BadInput(f"{where}{line}: no YAML: {getattr(error, 'problem', None) or error}") from None
+    finally:
+        loader.dispose()
+    return Document(where, data, lines)
+
+
+def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
+    lines[place] = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        loader.flatten_mapping(node)
+        pairs = [(loader.construct_object(key, deep=True), value) for key, value in node.value]
+        names = [str(name) for name, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise BadInput(f"{name!r} stands twice in one mapping (line {lines[place]})")
+        return {name: _plain(loader, value, (*place, name), lines) for name, (_, value) in zip(names, pairs)}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(loader, value, (*place, number), lines) for number, value in enumerate(node.value)]
+    return loader.construct_object(node, deep=True)

@@ -1,0 +1,143 @@
+"""Run a sweep on a Ray cluster. The caller's process holds the claims and writes the folder, so that no node needs to
+see it; nodes send records and weights home. Ray retries what it loses with a node; what it gives up is tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from statetrack.errors import BadInput, need
+from statetrack.sweeps.local import TICK, Tick
+from statetrack.sweeps.schedule import Schedule
+from statetrack.sweeps.units import LOST, Outcome, Unit
+from statetrack.sweeps.work import claimed, keep, produce
+
+MOST_CLAIMED = 400  # cells in flight: each claim is an open file
+RETRIES = 3  # by Ray, of a task whose node or worker died
+
+Home = list[tuple[str, dict[str, Any], dict[str, bytes]]]
+
+
+def with_ray(schedule: Schedule, address: str, per_gpu: int, weights: bool, tick: Tick) -> None:
+    """Keep the cluster busy until all units are settled or it is time to stop."""
+    ray = need("ray", "ray", "a sweep on Ray")
+    ours = not ray.is_initialized()
+    if ours:
+        _connect(ray, address)
+    try:
+        _feed(ray, schedule, per_gpu, weights, tick)
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise BadInput(f"no Ray cluster at {address}: {' '.join(str(error).split())}") from None
+
+
+def _feed(ray: Any, schedule: Schedule, per_gpu: int, weights: bool, tick: Tick) -> None:
+    remote = ray.remote(at_node)
+    flying: dict[Any, Flight] = {}
+    try:
+        while not schedule.over and not tick():
+            _launch(ray, remote, schedule, flying, per_gpu, weights)
+            if not flying:
+                time.sleep(TICK)
+                continue
+            ray.wait(list(flying), num_returns=1, timeout=TICK)
+            ready, _ = ray.wait(list(flying), num_returns=len(flying), timeout=0)
+            for reference in ready:
+                flying.pop(reference).land(ray, reference, schedule)
+    finally:
+        for reference, flight in flying.items():
+            ray.cancel(reference, force=True)
+            flight.claims.close()
+
+
+class Flight:
+    """A unit that is under way: its claims, and the cells that are ours."""
+
+    def __init__(self, unit: Unit, schedule: Schedule) -> None:
+        self.unit = unit
+        self.claims = ExitStack()
+        self.mine, self.outcomes = self.claims.enter_context(claimed(unit, schedule.store))
+
+    def land(self, ray: Any, reference: Any, schedule: Schedule) -> None:
+        """Write down what came home."""
+        with self.claims:
+            try:
+                home: Home = ray.get(reference)
+            except ray.exceptions.RayError as error:
+                reason = f"lost by Ray ({type(error).__name__})"
+                self.outcomes |= {cell.key: Outcome(LOST, 0.0, reason) for cell in self.mine}
+            else:
+                self._keep(home, schedule)
+        schedule.settle(self.unit, self.outcomes)
+
+    def _keep(self, home: Home, schedule: Schedule) -> None:
+        cells = {cell.key: cell for cell in self.mine}
+        for key, record, files in home:
+            with tempfile.TemporaryDirectory(dir=_made(schedule.store.hidden / "work")) as folder:
+                paths = [Path(folder) / name for name in files]
+                for path in paths:
+                    path.write_bytes(files[path.name])
+                self.outcomes[key] = keep(schedule.store, cells[key], record, paths)
+
+
+def _launch(ray: Any, remote: Any, schedule: Schedule, flying: dict[Any, Flight], per_gpu: int, weights: bool) -> None:
+    slots, gpus = _slots(ray)
+    while len(flying) < 2 * slots and sum(len(flight.mine) for flight in flying.values()) < MOST_CLAIMED:
+        unit = schedule.next()
+        if unit is None:
+            return
+        flight = Flight(unit, schedule)
+        if not flight.mine:
+            flight.claims.close()
+            schedule.settle(unit, flight.outcomes)
+            continue
+        asked = options(unit, 1 / per_gpu if gpus else 0.0)
+        flying[remote.options(**asked).remote(unit.of(flight.mine), weights)] = flight
+
+
+def _slots(ray: Any) -> tuple[int, int]:
+    held = ray.cluster_resources()
+    return max(4, int(held.get("CPU", 0))), int(held.get("GPU", 0))
+
+
+def options(unit: Unit, gpus: float) -> dict[str, Any]:
+    """What Ray is asked for: one core and a share of a GPU, unless the block says otherwise.
+
+    >>> options(Unit("", (), 1.0, {"cpus": 2, "tpu_host": 1}), 0.25)["resources"]
+    {'tpu_host': 1}
+    """
+    own = dict(unit.resources)
+    asked: dict[str, Any] = {"num_cpus": own.pop("cpus", 1), "num_gpus": own.pop("gpus", gpus), "max_retries": RETRIES}
+    if unit.alone and asked["num_gpus"]:
+        asked["num_gpus"] = max(1, asked["num_gpus"])
+    if "memory_gb" in own:
+        asked["memory"] = int(own.pop("memory_gb") * 2**30)
+    return asked | {"resources": own}
+
+
+def at_node(unit: Unit, weights: bool) -> Home:
+    """Run a unit on the node where this is, and send all of it home."""
+    home: Home = []
+    with tempfile.TemporaryDirectory() as folder:
+        for cell, record, files in produce(unit, Path(folder) / "work", "auto"):
+            if record["status"] == LOST:  # nothing more runs on the GPU in this process: Ray tries in another
+                os._exit(1)
+            home.append((cell.key, record, {path.name: path.read_bytes() for path in files} if weights else {}))
+    return home
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

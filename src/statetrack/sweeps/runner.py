@@ -1,0 +1,89 @@
+"""Run a sweep into a folder: what is missing, in the order of the schedule, on the runner that was asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from statetrack.errors import BadInput
+from statetrack.sweeps import plan
+from statetrack.sweeps.local import Place, Tick, in_process, places, with_workers
+from statetrack.sweeps.plan import Sweep
+from statetrack.sweeps.schedule import Schedule, Tally
+from statetrack.sweeps.store import Store
+
+DEVICES = ("auto", "cpu", "cuda")
+MOST_TOGETHER = 8  # seeds side by side on a GPU
+
+Show = Callable[[Schedule, int], None]  # called often with the schedule and the number of workers
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is run. None of it changes a result."""
+
+    workers: int | None = None  # processes; None: one per core or several per GPU; 0: none, in this process
+    ray: str | None = None  # the address of a Ray cluster, or "auto"
+    device: str = "auto"
+    together: int | None = None  # seeds side by side; None: 1 on a CPU, 8 on a GPU
+    per_gpu: int = 4  # workers that share a GPU
+    prune: bool = False
+    weights: bool = True
+    limit_seconds: float | None = None
+
+    def check(self) -> None:
+        if self.workers is not None and self.workers < 0:
+            raise BadInput(f"workers={self.workers} should be 0 (in this process) or more")
+        if self.workers is not None and self.ray is not None:
+            raise BadInput("a sweep runs on --workers or on --ray, not on both")
+        if self.device not in DEVICES:
+            raise BadInput(f"device {self.device!r} should be auto, cpu or cuda")
+        for key in ("together", "per_gpu", "limit_seconds"):
+            value = getattr(self, key)
+            if value is not None and not value > 0:  # no number either, which limits nothing
+                raise BadInput(f"{key}={value} should be above 0")
+
+
+def run(
+    sweep: Sweep, folder: Path | str, options: Options | None = None, show: Show = lambda schedule, workers: None
+) -> Tally:
+    """Do the cells of a sweep that the folder does not hold yet, and say how it went."""
+    chosen = options or Options()
+    chosen.check()
+    began = time.monotonic()
+    in_workers = not chosen.ray and chosen.workers != 0
+    asked_for = in_workers or (chosen.device == "cuda" and not chosen.ray)  # a GPU that is not there is refused now
+    found = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
+    where = found if in_workers else []
+    store = Store(Path(folder))
+    plan.save(store, sweep)
+    on_gpu = any(place.gpu is not None for place in where)
+    together = chosen.together or (MOST_TOGETHER if on_gpu else 1)
+    schedule = Schedule(sweep, store, together, chosen.prune)
+    count = max(1, len(where))
+
+    def tick() -> bool:
+        show(schedule, count)
+        return chosen.limit_seconds is not None and time.monotonic() - began >= chosen.limit_seconds
+
+    try:
+        if not schedule.over:
+            _go(schedule, chosen, where, tick)
+    finally:
+        show(schedule, count)
+    if schedule.over:
+        store.tidy()
+    return schedule.tally
+
+
+def _go(schedule: Schedule, options: Options, where: list[Place], tick: Tick) -> None:
+    if options.ray is not None:
+        from statetrack.sweeps.ray_ import with_ray
+
+        with_ray(schedule, options.ray, options.per_gpu, options.weights, tick)
+    elif where:
+        with_workers(schedule, where, options.weights, tick)
+    else:
+        in_process(schedule, options.device, options.weights, tick)

@@ -1,0 +1,175 @@
+"""What is still to do, and in which order. Every runner asks it for the next unit and tells it what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from statetrack.sweeps import claims
+from statetrack.sweeps.cell import Cell
+from statetrack.sweeps.pace import Pace, Work
+from statetrack.sweeps.plan import Sweep
+from statetrack.sweeps.prune import Pruner
+from statetrack.sweeps.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, no_result
+from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit, units_of
+
+AGAIN = 0.5  # seconds until a cell that another runner has is looked at again
+MOST_TRIES = 3  # workers that may die of one unit
+
+
+@dataclass
+class Tally:
+    """How far a run is."""
+
+    total: int
+    counts: Counter[str] = field(default_factory=Counter)
+    found: int = 0  # finished before this run began
+    left: Work = field(default_factory=Work)
+    pace: Pace = field(default_factory=Pace)  # of this run
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def finished(self) -> int:
+        return sum(self.counts[status] for status in FINISHED)
+
+    @property
+    def settled(self) -> int:
+        return sum(self.counts.values())
+
+    def seconds_left(self, workers: int) -> float | None:
+        """What is left, at the pace of what was done; None before enough was."""
+        return self.pace.seconds_left(self.left, workers)
+
+
+class Schedule:
+    """The units of a sweep that are not finished in the folder."""
+
+    def __init__(self, sweep: Sweep, store: Store, together: int = 1, prune: bool = False) -> None:
+        self.store = store
+        self.pruner = Pruner(store, sweep.cells) if prune else None
+        self.damaged: list[Damage] = []
+        self.tally = Tally(len(sweep.entries))
+        self.costs = {entry.cell.key: entry.cost for entry in sweep.entries}
+        statuses = self._statuses({entry.cell.key: entry.cell for entry in sweep.entries})
+        kept = (*FINISHED, SKIPPED) if prune else FINISHED
+        missing = [entry for entry in sweep.entries if statuses.get(entry.cell.key) not in kept]
+        for entry in sweep.entries:
+            status = statuses.get(entry.cell.key, "")
+            if status in kept:
+                self.tally.counts[status] += 1
+        self.tally.found = self.tally.settled
+        for entry in missing:
+            self.tally.left.add(entry.cell.subject, entry.cost)
+        self.pending = units_of(missing, together)
+        if prune:
+            self.pending.sort(key=lambda unit: (unit.length, -unit.cost, unit.name))
+        self.pending.reverse()  # the next one is the last of the list
+        self.unsettled = {cell.key for unit in self.pending for cell in unit.cells}
+        self.waiting: list[tuple[float, Unit]] = []
+
+    def _statuses(self, known: dict[str, Cell]) -> dict[str, str]:
+        statuses = {}
+        for key, entry in self.store.entries(known):
+            if isinstance(entry, Damage):
+                self.damaged.append(entry)
+            else:
+                statuses[key] = entry.get("status", DONE)
+        return statuses
+
+    @property
+    def over(self) -> bool:
+        return not self.unsettled
+
+    def next(self) -> Unit | None:
+        """The next unit, or None while there is none to hand out."""
+        while True:
+            unit = self._pop()
+            if unit is None or self.pruner is None:
+                return unit
+            reason = self.pruner.reason(unit)
+            if reason is None:
+                return unit
+            self._record(unit, SKIPPED, reason)
+
+    def _pop(self) -> Unit | None:
+        for place in range(len(self.pending) - 1, -1, -1):
+            if self._ready(self.pending[place]):
+                return self.pending.pop(place)
+        now = time.monotonic()
+        for place, (at, unit) in enumerate(self.waiting):
+            if at <= now:
+                del self.waiting[place]
+                return unit
+        return None
+
+    def _ready(self, unit: Unit) -> bool:
+        """With pruning, a length waits for the next shorter one."""
+        if self.pruner is None:
+            return True
+        return not any(cell.key in self.unsettled for cell in self.pruner.before(unit))
+
+    def put_back(self, unit: Unit) -> None:
+        """Hand this unit out next."""
+        self.pending.append(unit)
+
+    def settle(self, unit: Unit, outcomes: dict[str, Outcome]) -> None:
+        """Take note of what came of a unit; what was not done is put back."""
+        of: dict[str, list[Cell]] = {}
+        for cell in unit.cells:
+            outcome = outcomes[cell.key]
+            of.setdefault(outcome.status, []).append(cell)
+            if outcome.status not in (BUSY, MEMORY, LOST):
+                self._count(cell, outcome)
+        if BUSY in of:
+            self.waiting.append((time.monotonic() + AGAIN, unit.of(of[BUSY])))
+        if MEMORY in of:
+            self._make_room(unit.of(of[MEMORY]), outcomes[of[MEMORY][0].key].reason)
+        if LOST in of:
+            self._try_again(unit.of(of[LOST], tries=unit.tries + 1), outcomes[of[LOST][0].key].reason)
+
+    def look_for(self, unit: Unit) -> None:
+        """Take note of what a worker finished before it was ended, and could not tell any more."""
+        for cell in unit.cells:
+            record = self.store.read(cell)
+            if record is not None and cell.key in self.unsettled:
+                self._count(cell, Outcome(record.get("status", DONE), record.get("seconds", 0.0)))
+
+    def _count(self, cell: Cell, outcome: Outcome) -> None:
+        self.unsettled.discard(cell.key)
+        cost = self.costs[cell.key]
+        self.tally.counts[outcome.status] += 1
+        self.tally.left.take(cell.subject, cost)
+        if outcome.status in FINISHED and outcome.seconds:  # one that failed at once says nothing of its cost
+            self.tally.pace.add(cell.subject, cost, outcome.seconds)
+        if outcome.status == FAILED:
+            self.tally.failures.append(f"{cell}: {outcome.reason}")
+
+    def _make_room(self, unit: Unit, reason: str) -> None:
+        """What did not fit beside others is run alone; then with fewer seeds at a time; then it has failed."""
+        if not unit.alone:
+            self.pending.insert(0, unit.of(unit.cells, alone=True))
+        elif len(unit.cells) > 1:
+            half = len(unit.cells) // 2
+            self.pending[:0] = [unit.of(unit.cells[:half]), unit.of(unit.cells[half:])]
+        else:
+            self._record(unit, FAILED, reason)
+
+    def _try_again(self, unit: Unit, reason: str) -> None:
+        if unit.tries < MOST_TRIES:
+            self.pending.append(unit)
+        else:
+            self._record(unit, FAILED, f"{reason}, {unit.tries} times")
+
+    def _record(self, unit: Unit, status: str, reason: str) -> None:
+        """Write down that there is no result; a cell that another runner has meanwhile is looked at again later."""
+        for cell in unit.cells:
+            claim = claims.take(self.store, cell)
+            if claim is None:
+                self.waiting.append((time.monotonic() + AGAIN, unit.of([cell])))
+                continue
+            with claim:
+                record = self.store.read(cell)
+                if record is None:
+                    self.store.write(cell, no_result(cell, status, reason), settle=False)
+            self._count(cell, Outcome(record["status"] if record else status, 0.0, reason))

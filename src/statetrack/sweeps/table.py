@@ -1,0 +1,99 @@
+"""One row a cell: what it is, how it ended, and its numbers, for CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from statetrack.errors import need
+from statetrack.files import together
+from statetrack.sweeps import plan
+from statetrack.sweeps.cell import Cell
+from statetrack.sweeps.store import DONE, Store
+
+LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
+FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")
+Row = dict[str, Any]
+
+
+def rows(store: Store) -> list[Row]:
+    """Sorted by task, subject, length, protocol and seed."""
+    notes = {key: entry.note for key, entry in plan.entries(store).items()}
+    found = [_row(record, notes) for record in store.records()]
+    return sorted(found, key=lambda row: (row["task"], row["subject"], row["length"], row["protocol"], row["seed"]))
+
+
+def columns(found: list[Row]) -> list[str]:
+    """All columns of all rows: what a cell is, then its numbers in the order in which they first appear."""
+    names = dict.fromkeys(FIRST)
+    for row in found:
+        names |= dict.fromkeys(row)
+    return list(names)
+
+
+def _row(record: Row, notes: dict[str, str]) -> Row:
+    cell = Cell(**record["cell"])
+    first = {
+        "key": cell.key, "task": cell.task, "subject": cell.subject, "length": cell.length, "seed": cell.seed,
+        "protocol": str(cell.protocol.get("name", "")), "note": notes.get(cell.key, ""),
+        "status": record.get("status", DONE), "reason": record.get("reason", ""),
+    }  # fmt: skip
+    numbers = {key: value for key, value in _flat("", record) if key not in first}
+    settings = {f"protocol.{key}": value for key, value in _flat("", cell.protocol) if key != "name"}
+    return first | numbers | settings
+
+
+def _flat(prefix: str, mapping: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Scalars by their path; an interval is low and high; short lists become text, curves are left to the records."""
+    for key, value in mapping.items():
+        name = f"{prefix}{key}"
+        if key in LONG or key.endswith("_by_position"):
+            continue
+        if isinstance(value, dict):
+            yield from _flat(f"{name}.", value)
+        elif key.endswith("interval") and isinstance(value, list) and len(value) == 2:
+            yield from ((f"{name}_low", value[0]), (f"{name}_high", value[1]))
+        elif isinstance(value, list):
+            yield name, " ".join(map(str, value))
+        else:
+            yield name, value
+
+
+def write_csv(store: Store, to: Path | TextIO) -> int:
+    """How many rows were written."""
+    found = rows(store)
+    if isinstance(to, Path):
+        with together(to) as (part,), part.open("w", newline="") as file:
+            _csv(found, file)
+    else:
+        _csv(found, to)
+    return len(found)
+
+
+def _csv(found: list[Row], file: TextIO) -> None:
+    writer = csv.DictWriter(file, columns(found), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+
+
+def write_parquet(store: Store, to: Path) -> int:
+    need("pyarrow", "data", "Parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = rows(store)
+    data = {name: [row.get(name) for row in found] for name in columns(found)}
+    with together(to) as (part,):
+        pq.write_table(pa.table({name: _column(pa, values) for name, values in data.items()}), part)
+    return len(found)
+
+
+def _column(pa: Any, values: list[Any]) -> Any:
+    """A column of one type; whole numbers beside fractions are fractions, anything beside a text is a text."""
+    if any(isinstance(value, str) for value in values):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    if any(isinstance(value, float) for value in values):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return pa.array(values)

@@ -1,0 +1,70 @@
+"""What is handed to a worker: cells that differ in their seed alone, run together. The order is longest first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from statetrack.sweeps.cell import Cell
+from statetrack.sweeps.plan import Entry, siblings
+
+BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell: a status of the store, or BUSY (another runner has it), MEMORY (it did not fit), LOST (its
+    worker died, or its GPU failed).
+    """
+
+    status: str
+    seconds: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One piece of work. `alone` is for what did not fit beside others; `tries` counts workers that died of it."""
+
+    kind: str
+    cells: tuple[Cell, ...]
+    cost: float
+    resources: dict[str, float] = field(default_factory=dict)
+    alone: bool = False
+    tries: int = 0
+
+    @cached_property
+    def name(self) -> str:
+        return self.cells[0].key
+
+    @property
+    def length(self) -> int:
+        return self.cells[0].length
+
+    @property
+    def ladder(self) -> str:
+        """The same for units that differ in their length alone."""
+        first = self.cells[0]
+        return Cell(first.task, first.subject, 0, 0, first.protocol).key
+
+    def of(self, cells: Iterable[Cell], **changes: object) -> Unit:
+        """The same work for some of the cells."""
+        chosen = tuple(cells)
+        share = self.cost * len(chosen) / len(self.cells)
+        return dataclasses.replace(self, cells=chosen, cost=share, **changes)  # type: ignore[arg-type]
+
+
+def units_of(entries: Iterable[Entry], together: int) -> list[Unit]:
+    """Seeds of one (task, subject, length, protocol), at most so many `together`; the costliest first."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(siblings(entry.cell) if together > 1 else entry.cell.key, []).append(entry)
+    units = []
+    for group in groups.values():
+        for begin in range(0, len(group), together):
+            some = group[begin : begin + together]
+            cells = tuple(entry.cell for entry in some)
+            units.append(Unit(some[0].kind, cells, sum(entry.cost for entry in some), some[0].resources))
+    return sorted(units, key=lambda unit: (-unit.cost, unit.name))

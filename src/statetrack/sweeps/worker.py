@@ -1,0 +1,47 @@
+"""A worker process: `python -m statetrack.sweeps.worker PIPE LIFELINE FOLDER DEVICE WEIGHTS`, started by `local`.
+
+It does the units that come through the pipe, one after the other, and dies with the process that started it: the
+lifeline is a pipe that ends at that moment, however that process ended. Asked to end (SIGTERM), it leaves its work
+where it is and lets go of the GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from statetrack.errors import BadInput
+from statetrack.sweeps.store import Store
+from statetrack.sweeps.units import Unit
+from statetrack.sweeps.work import do
+
+
+def main(pipe: int, lifeline: int, folder: str, device: str, weights: bool) -> None:
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
+    starter = Connection(pipe)
+    store = Store(Path(folder))
+    while True:
+        unit: Unit | None = starter.recv()
+        if unit is None:
+            return
+        began = time.monotonic()
+        try:
+            outcomes = do(unit, store, device, weights)
+            starter.send((time.monotonic() - began, outcomes))
+        except (BadInput, OSError) as error:  # the folder takes no more
+            starter.send(str(error))
+
+
+def _die_with(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5] == "weights")

@@ -1,0 +1,120 @@
+"""The reader of replies on the facts' examples, on 10,000 random strings, and on every task's own answers."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+import statetrack as st
+from statetrack.asking import Rules
+from statetrack.asking.answers import CYCLES, IMAGES, Form, is_refusal
+from statetrack.asking.wording import wording
+from statetrack.tasks.catalogue import names
+
+MEDIAN, MODE = Form("median"), Form("mode")
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("[median: 5]", 5.0),
+        ("[Median: 5.50]", 5.5),
+        ("**[median: 5]**", 5.0),
+        ("  The answer is [MEDIAN: 74.5], I think.\n", 74.5),
+        ("[median: 5] [median: 6]", 5.0),
+        ("[mode: 9] [median: 6]", 6.0),
+        ("[median: 007]", 7.0),
+        ("[median: 5.04]", 5.0),
+    ],
+)
+def test_what_the_original_accepts(reply: str, value: float) -> None:
+    assert MEDIAN.read(reply) == value
+    assert MEDIAN.read_leniently(reply) == value
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["[median:5]", "[median:  5]", "[median: -5]", "[median: 5.]", "[median: 1e1]", "[mode: 5]", "median: 5", "5", "",
+     "[median: ]", "[median: 5 ]", "[median : 5]", "(median: 5)", "[median: .5]", "[median: 5,0]", "[median: ٥]"],
+)  # fmt: skip
+def test_what_the_original_rejects(reply: str) -> None:
+    assert MEDIAN.read(reply) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("[median:5]", 5.0),
+        ("median = 7.5", 7.5),
+        ("The median is 12.", 12.0),
+        ("it must be 3 or 4", 4.0),
+        ("none", None),
+    ],
+)
+def test_the_lenient_reader(reply: str, value: float | None) -> None:
+    assert MEDIAN.read_leniently(reply) == value
+
+
+def test_after_reasoning_the_last_answer_counts() -> None:
+    text = "first [median: 3], no: [median: 4]"
+    assert (MEDIAN.read(text), MEDIAN.read(text, last=True)) == (3.0, 4.0)
+    assert Form().read("I compose them.\n17", last=True) == 17.0
+    assert Form().read("I compose them.\n17") is None
+
+
+def fuzz(count: int) -> list[str]:
+    chance = random.Random(0)
+    pieces = ["[", "]", "median", "mode", "answer", ":", " ", "-", ".", "5", "74.5", "1e9", "(", ")", "(0 1)", "\n",
+              "９", "İ", "\x00", "\x1c", "cup 3", "9" * 400, "**", "[median: 5]", "\ud800", "🙂"]  # fmt: skip
+    made = ["".join(chance.choices(pieces, k=chance.randint(0, 12))) for _ in range(count // 2)]
+    return made + ["".join(chance.choices(string.printable, k=chance.randint(0, 30))) for _ in range(count // 2)]
+
+
+def test_no_string_breaks_a_reader_and_strict_implies_lenient() -> None:
+    forms = [MEDIAN, MODE, Form(), Form("answer", IMAGES, 5), Form("answer", CYCLES, 5),
+             wording(st.task("cups"), Rules()).form, wording(st.task("dyck"), Rules()).form]  # fmt: skip
+    read = 0
+    for text in fuzz(10_000):
+        is_refusal(text)
+        for form in forms:
+            for last in (False, True):
+                strict, lenient = form.read(text, last), form.read_leniently(text, last)
+                if strict is not None:
+                    read += 1
+                    assert lenient == strict
+                    found = form.find(text, last)
+                    assert found is not None
+                    assert form.read(found[0]) == strict
+    assert read > 500  # the strings do hold answers
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in names() if "_composition" not in name] + ["s5", "m11", "cups[items=all]"]
+)
+def test_every_answer_of_every_task_is_read_back_and_different_ones_differ(name: str) -> None:
+    task = st.task(name)
+    said = wording(task, Rules())
+    classes = range(min(task.outputs, 250))
+    values = [said.form.read(said.form.write(said.answer(answer))) for answer in classes]
+    assert None not in values
+    assert len(set(values)) == len(values)
+
+
+@pytest.mark.parametrize("style", ["table", "cycles"])
+def test_permutations_are_read_whatever_the_commas(style: str) -> None:
+    said = wording(st.task("s5"), Rules(style=style))
+    for element in range(120):
+        text = said.answer(element)
+        images = tuple(st.group("s5").elements[element].tolist())
+        assert said.form.read(f"[answer: {text}]") == images
+        spaced = text.replace(" ", ", ")
+        assert said.form.read(f"[answer: {spaced}]") == images
+    assert said.form.read("[answer: 0 1 2 3]" if style == "table" else "[answer: (0 9)]") is None
+    assert said.form.read("[answer: 0 0 1 2 3]" if style == "table" else "[answer: (0 1)(1 2)]") is None
+
+
+def test_refusals() -> None:
+    assert is_refusal("I’m sorry, but I cannot do that.")
+    assert not is_refusal("The median is 5")

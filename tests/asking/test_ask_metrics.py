@@ -1,0 +1,92 @@
+"""The counts by hand, and the survival curve against a published example."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import statetrack as st
+from statetrack.asking import Rules, Tokens, dialogue, estimate, results, summary
+from statetrack.asking.metrics import by_position, falls_below, steps, survival
+from statetrack.asking.survival import kaplan_meier, median_survival
+
+
+def record(outcomes: str, status: str = "wrong", changes: str = "") -> dict[str, object]:
+    right = len(outcomes) - len(outcomes.lstrip("+"))
+    return {
+        "ended": status, "max_length": right, "outcomes": outcomes, "positions": list(range(1, len(outcomes) + 1)),
+        "changes": changes or "-" + "1" * (len(outcomes) - 1), "tokens": Tokens(sent=10, new=4, cached=6).to_dict(),
+    }  # fmt: skip
+
+
+def test_the_result_keys_by_hand() -> None:
+    found = results([record("x"), record("+++f", "format"), record("++r", "refusal"), record("+" * 300, "done")])
+    lengths = [0, 3, 2, 300]
+    assert found == {
+        "avg_max_length": 76.25, "stddev_max_length": pytest.approx(np.std(lengths)), "median_max_length": 2.5,
+        "max_max_length": 300, "min_max_length": 0, "violation_rate": 0.5,
+    }  # fmt: skip
+    compat = results([record("x"), record("+" * 299 + "x"), record("+" * 300, "done")], compat=True)
+    assert (compat["max_max_length"], compat["min_max_length"]) == (299, 0)
+    assert compat["median_max_length"] == 299
+    assert results([]) == {}
+
+
+def test_the_freireich_trial() -> None:
+    """6-MP arm of Freireich et al. 1963, the standard worked example: S at 6, 7, 10, 13, 16, 22, 23 weeks."""
+    times = [6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35]
+    failed = [True] * 3 + [False, True, False, True, False, False, True, True] + [False] * 3 + [True] * 2 + [False] * 5
+    curve = kaplan_meier(times, failed)
+    assert [point["time"] for point in curve] == [6, 7, 10, 13, 16, 22, 23]
+    shares = [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448]
+    assert [round(point["share"], 3) for point in curve] == shares
+    assert (curve[0]["low"], curve[0]["high"]) == pytest.approx((0.620, 0.952), abs=5e-4)
+    assert median_survival(curve) == 23
+
+
+def test_without_censoring_survival_is_the_share_left() -> None:
+    chance = random.Random(1)
+    lengths = [chance.randint(0, 20) for _ in range(50)]
+    curve = survival([record("+" * n + "x") for n in lengths])
+    for point in curve:
+        assert point["share"] == pytest.approx(sum(n + 1 > point["time"] for n in lengths) / 50)
+        assert point["low"] <= point["share"] <= point["high"]
+
+
+def test_an_interruption_is_censored() -> None:
+    curve = survival([record("++x"), record("+", "server"), record("+++++", "limit"), record("+++", "done")])
+    assert [(point["time"], point["at_risk"]) for point in curve] == [(3, 3)]
+    assert curve[0]["share"] == pytest.approx(2 / 3)
+
+
+def test_steps_and_positions() -> None:
+    records = [record("+x+", changes="-10"), record("++x", changes="-01")]
+    assert steps(records)["change"] == {"accuracy": 0.0, "n": 2, "interval": pytest.approx([0, 0.658], abs=1e-3)}
+    assert steps(records)["no_change"]["accuracy"] == 1.0
+    assert [(each["accuracy"], each["n"]) for each in by_position(records)] == [(1.0, 2), (0.5, 2), (0.5, 2)]
+
+
+def test_the_summary_says_how_episodes_ended_and_what_they_cost() -> None:
+    found = summary([record("x"), record("+", "server")])
+    assert found["ended"] == {"done": 0, "wrong": 1, "format": 0, "refusal": 0, "context": 0, "limit": 0, "server": 1}
+    assert found["tokens"]["sent"] == 20
+    assert found["accuracy"]["n"] == 2
+    assert summary([]) == {"episodes": 0}
+
+
+def test_where_accuracy_falls_below_a_half() -> None:
+    assert falls_below([(15, 0.6), (5, 1.0), (10, 0.49)]) == 10
+    assert falls_below([(5, 0.5)]) is None
+
+
+@pytest.mark.parametrize(("variant", "sent"), [("median", 803_000), ("mode", 756_000)])
+def test_the_estimate_is_near_what_the_original_sends(variant: str, sent: int) -> None:
+    """The original's prompt is another one; a fifth either way is what an estimate before a run is good for."""
+    cost = estimate([dialogue(st.task(f"track_the_stat.{variant}"), Rules(), 0)])
+    assert cost.sent == pytest.approx(sent, rel=0.2)
+    assert cost.sent == cost.new + cost.cached
+    assert cost.new < 3_500
+    shown = estimate([dialogue(st.task(f"track_the_stat.{variant}"), Rules(), 0)], state=True)
+    assert shown.new > 10 * cost.new

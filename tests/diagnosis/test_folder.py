@@ -1,0 +1,269 @@
+"""A folder of results as a whole: what is done, what is left out, what is compared."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import statetrack as st
+from statetrack.cli import main
+from statetrack.diagnosis.ablations import Seen, ablations, family
+from statetrack.diagnosis.patterns import patterns
+from statetrack.diagnosis.record import read, rounded
+from statetrack.sweeps import Cell, Store, merge
+from statetrack.sweeps.store import FAILED, no_result
+
+WEIGHTS = Path(__file__).parent / "weights"
+SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validation_rows": 4}
+
+
+def test_an_empty_folder_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(tmp_path)]) == 0
+    assert "holds no cells" in capsys.readouterr().out
+    written = read(tmp_path / "diagnosis" / "folder.json")
+    assert written is not None
+    assert written["cells"] == []
+    assert {each["key"] for each in written["patterns"]} == {
+        "6.1-e88", "6.1-mamba", "6.1-linear", "6.2-e88", "6.2-mamba", "6.3", "6.4"
+    }  # fmt: skip
+
+
+def test_a_folder_that_is_not_there_and_a_key_that_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(tmp_path / "none")]) == 2
+    assert main(["diagnose", str(WEIGHTS), "--key", "zz"]) == 2
+    assert main(["diagnose", str(WEIGHTS), "--cells", "0"]) == 2
+    assert main(["diagnose", str(WEIGHTS), "--length", "0"]) == 2
+    assert capsys.readouterr().err.count("statetrack: ") == 4
+    assert not (WEIGHTS / "diagnosis").exists()
+
+
+def test_failed_damaged_and_foreign_cells_are_named_and_the_others_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path)
+    done = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu").cell
+    flat = st.train("txc", "mlp[hidden=8]", length=8, settings=SHORT, out=tmp_path, device="cpu").cell
+    broken, bare = (Cell("txc", name, 8, 0, {"name": "curriculum"}) for name in ("lstm", "tanh-rnn"))
+    store.write(broken, no_result(broken, FAILED, "it fell over"))
+    store.write(bare, json.loads(store.path(done).read_text()) | {"cell": bare.to_dict()})
+    (tmp_path / ("0" * 20 + ".json")).write_text("{")
+    lost = Cell("txc", "gru", 8, 5, {"name": "curriculum"})
+    store.write(lost, json.loads(store.path(done).read_text()) | {"cell": lost.to_dict()})
+    shutil.copy(store.path(done, "safetensors"), store.path(lost, "safetensors"))
+
+    assert main(["diagnose", str(tmp_path), "--json", "--stream", "64"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert {each["key"] for each in found["cells"]} == {done.key, flat.key}
+    why = {each["key"]: each["why"] for each in found["left_out"]}
+    assert "it fell over" in why[broken.key]
+    assert why[bare.key] == "no weights are kept"
+    assert "damaged" in why["0" * 20]
+    assert "another cell" in why[lost.key]
+    assert main(["diagnose", str(tmp_path), "--key", done.key]) == 0  # the others are still named, and not its fault
+    assert "it fell over" in capsys.readouterr().err
+    assert main(["diagnose", str(tmp_path), "--key", broken.key]) == 1
+    without = read(tmp_path / "diagnosis" / f"{flat.key}.json")
+    assert without is not None
+    assert without["conclusion"] == "no state"
+    assert set(without["probe"]) == set(without["gradient"]) == {"absent"}
+    assert without["positions"]["accuracy"][0] is not None
+
+
+def test_a_second_run_does_only_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(3):
+        st.train("txc", "gru[hidden=8,dim=4]", length=8, seed=seed, settings=SHORT, out=tmp_path, device="cpu")
+    assert main(["diagnose", str(tmp_path), "--cells", "1", "--length", "16", "--stream", "64"]) == 0
+    (made,) = (tmp_path / "diagnosis").glob("?" * 20 + ".json")
+    first = made.stat().st_mtime_ns
+    assert capsys.readouterr().err.count("not diagnosed yet") == 2
+    assert main(["diagnose", str(tmp_path), "--length", "16", "--stream", "64"]) == 0
+    assert made.stat().st_mtime_ns == first
+    assert len(list((tmp_path / "diagnosis").glob("*.json"))) == 4
+    assert "3 diagnosed, 0 left out" in capsys.readouterr().out
+    key = made.stem[:6]
+    assert main(["diagnose", str(tmp_path), "--key", key, "--length", "16", "--stream", "64", "--again"]) == 0
+    told = capsys.readouterr().out
+    assert all(sentence in told for sentence in json.loads(made.read_text())["sentences"])
+    assert made.stat().st_mtime_ns > first
+    made.write_text("{")
+    assert main(["diagnose", str(tmp_path), "--key", key, "--stream", "64"]) == 0
+    record = read(made)
+    assert record is not None
+    assert record["length"] == 128
+    assert record["cell"]["seed"] == record["seed"]
+
+
+def test_a_cell_is_either_diagnosed_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu").cell
+    assert main(["diagnose", str(tmp_path), "--stream", "64"]) == 0
+    (tmp_path / f"{cell.key}.safetensors").write_bytes(b"cut")
+    assert main(["diagnose", str(tmp_path), "--stream", "64", "--again"]) == 1
+    assert "0 diagnosed, 1 left out" in capsys.readouterr().out
+
+
+def test_diagnoses_are_packed_merged_and_compared_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home, packed, back = tmp_path / "home", tmp_path / "home.tar.gz", tmp_path / "back"
+    for seed in range(2):
+        st.train("txc", "gru[hidden=8,dim=4]", length=8, seed=seed, settings=SHORT, out=home, device="cpu")
+    assert main(["diagnose", str(home), "--length", "16", "--stream", "64"]) == 0
+    (bare,) = (path for path in home.glob("*.json") if '"seed": 1' in path.read_text())
+    (home / "diagnosis" / bare.name).write_text("{")  # a diagnosis that is damaged stays behind
+    assert main(["pack", str(home), str(packed)]) == 0
+    assert main(["unpack", str(packed), str(back)]) == 0
+    assert "2 cells taken, 0 were there already; 1 diagnosis taken" in capsys.readouterr().out
+    (kept,) = (path for path in (home / "diagnosis").glob("?" * 20 + ".json") if path.name != bare.name)
+    assert (back / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
+    assert not (back / "diagnosis" / bare.name).exists()
+    compared = read(back / "diagnosis" / "folder.json")
+    assert compared is not None
+    assert [each["key"] for each in compared["cells"]] == [kept.stem]
+    assert [(each["key"], each["why"]) for each in compared["left_out"]] == [(bare.stem, "no weights are kept")]
+    assert main(["diagnose", str(back)]) == 0  # what is diagnosed is shown, also without its weights
+    assert "1 diagnosed, 1 left out" in capsys.readouterr().out
+
+    assert main(["diagnose", str(back), "--again"]) == 0  # it cannot be done again, so it stays
+    assert "1 diagnosed, 1 left out" in capsys.readouterr().out
+
+    assert main(["unpack", str(packed), str(back)]) == 0
+    assert "0 cells taken, 2 were there already\n" in capsys.readouterr().out
+    foreign = json.loads(kept.read_text())
+    del foreign["error"]
+    kept.write_text(json.dumps(foreign))
+    assert main(["merge", str(home), "--out", str(tmp_path / "foreign")]) == 0  # one that lacks a part stays behind
+    assert not (tmp_path / "foreign" / "diagnosis").exists()
+    kept.write_bytes((back / "diagnosis" / kept.name).read_bytes())
+    assert main(["merge", str(home), str(back), "--out", str(tmp_path / "all")]) == 0
+    assert (tmp_path / "all" / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
+    assert main(["pack", str(home), str(packed), "--no-diagnoses"]) == 0
+    assert main(["unpack", str(packed), str(tmp_path / "none")]) == 0
+    assert not (tmp_path / "none" / "diagnosis").exists()
+
+
+def test_a_diagnosis_does_not_go_to_the_record_of_another_run(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    cell = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=home, device="cpu").cell
+    assert main(["diagnose", str(home), "--length", "16", "--stream", "64"]) == 0
+    record = Store(home).read(cell)
+    assert record is not None
+    Store(other).write(cell, record | {"accuracy": 0.25})  # as good, so it stays; its weights are not those diagnosed
+    merge([home], other)
+    assert Store(other).read(cell) == record | {"accuracy": 0.25}
+    assert not (other / "diagnosis").exists()
+
+
+def test_a_record_is_small(tmp_path: Path) -> None:
+    for path in WEIGHTS.glob("dfe5*"):
+        shutil.copy(path, tmp_path)
+    assert main(["diagnose", str(tmp_path), "--stream", "64"]) == 0
+    (made,) = (tmp_path / "diagnosis").glob("dfe5*.json")
+    assert made.stat().st_size < 60_000
+
+
+def cell(subject: str, seed: int, task: str = "txc") -> Cell:
+    return Cell(task, subject, 64, seed, {"name": "curriculum"})
+
+
+def seen(subject: str, curve: list[float], *, gradient: float = 1.0, held: float = 1.0) -> list[Seen]:
+    """Three seeds with this accuracy by quarter, this factor of the gradient and this R^2 of the count."""
+    by_position = [value for value in curve for _ in range(16)]
+    record: dict[str, Any] = {
+        "accuracy": sum(curve) / 4, "tail_accuracy": curve[-1], "rows": 1024, "accuracy_by_position": by_position,
+        "floor": 0.5,
+    }  # fmt: skip
+    diagnosis = {
+        "conclusion": "fades", "gradient": {"per_step": gradient}, "error": {"measured": {"at_90": {"length": 100}}},
+        "probe": {"position": [8, 64], "count": {"score": [1.0, held]}},
+        "eigenvalues": {"symbols": [{"largest": 0.9}]},
+    }  # fmt: skip
+    return [Seen(cell(subject, seed), record, diagnosis) for seed in range(3)]
+
+
+def outcome(key: str, cells: list[Seen], subject: str) -> str:
+    return next(each["outcome"] for each in patterns(cells) if each["key"] == key and each["subject"] == subject)
+
+
+def test_patterns_are_judged_by_their_rules() -> None:
+    e88, bare, mamba, line = "e88-1l", "e88-1l-notanh", "mamba2-4l", "linear-rnn"
+    assert outcome("6.1-e88", seen(e88, [1, 1, 1, 0.99]), e88) == "confirmed"
+    assert outcome("6.1-e88", seen(e88, [1, 1, 1, 0.9]), e88) == "refuted"
+    assert outcome("6.1-e88", seen(e88, [1, 1, 1, 0.9])[:2], e88) == "undecided"
+    assert outcome("6.1-mamba", seen(mamba, [0.9, 0.8, 0.7, 0.6]), mamba) == "confirmed"
+    assert outcome("6.1-mamba", seen(mamba, [0.9] * 4), mamba) == "refuted"
+    assert outcome("6.1-linear", seen(line, [0.5] * 4), line) == "confirmed"
+    assert outcome("6.1-linear", seen(line, [0.7, 0.5, 0.5, 0.5]), line) == "refuted"
+    assert outcome("6.2-e88", seen(e88, [1] * 4, gradient=0.99), e88) == "confirmed"  # .99^64 = .53
+    assert outcome("6.2-e88", seen(e88, [1] * 4, gradient=0.9), e88) == "refuted"
+    assert outcome("6.2-mamba", seen(mamba, [1] * 4, gradient=0.9), mamba) == "confirmed"
+    assert outcome("6.2-mamba", seen(mamba, [1] * 4, gradient=0.99), mamba) == "refuted"
+    both = [*seen(e88, [1] * 4), *seen(mamba, [1] * 4)]
+    assert outcome("6.3", both, e88) == "confirmed"
+    assert outcome("6.3", [*seen(e88, [1] * 4, held=0.2), *seen(mamba, [1] * 4)], e88) == "refuted"
+    assert outcome("6.3", seen(e88, [1] * 4), e88) == "undecided"  # nothing to compare with
+    assert outcome("6.4", [*seen(bare, [0.5] * 4), *seen(mamba, [0.52] * 4)], bare) == "confirmed"
+    assert outcome("6.4", [*seen(bare, [1] * 4), *seen(mamba, [0.5] * 4)], bare) == "refuted"
+
+
+def test_ablations_stand_side_by_side() -> None:
+    forms = ["e88-gain-1l-small", "e88-published-1l-small", "e88-1l-small"]
+    (table,) = ablations([one for name in forms for one in seen(name, [1, 1, 1, 1 if "-1l" in name else 0.5])])
+    assert [row["form"] for row in table["forms"]] == ["full", "no gain", "no delta"]
+    assert table["missing"] == ["e88-gain-1l-small-notanh"]
+    assert table["forms"][0]["seeds"] == [0, 1, 2]
+    assert family("e88-gain-4l-notanh") == ("4l", "no tanh")
+    assert family("mamba2-4l") is None
+    assert ablations(seen("mamba2-4l", [1] * 4)) == []
+
+
+def test_numbers_are_rounded_and_what_is_none_is_null() -> None:
+    assert rounded({"a": [0.123456, float("inf")], "b": True, "c": 123456.0}) == {
+        "a": [0.1235, None],
+        "b": True,
+        "c": 123500.0,
+    }
+
+
+def test_a_model_that_does_not_fit_the_task_is_refused() -> None:
+    with pytest.raises(st.BadInput, match="3 inputs"):
+        st.diagnose("txc", st.model("gru", inputs=3, outputs=2))
+    with pytest.raises(st.BadInput, match=r"torch\.nn\.Module"):
+        st.diagnose("txc", "gru")
+    with pytest.raises(st.BadInput, match="positions"):
+        st.diagnose(
+            "txc", st.model("transformer", inputs=2, outputs=2, positions=32, dim=8, layers=1), trained=16, length=64
+        )
+
+
+@pytest.mark.parametrize("name", ["transformer", "mlp"])
+def test_a_model_without_a_state_is_told_what_can_be(name: str) -> None:
+    options: dict[str, Any] = {"dim": 8, "layers": 1} if name == "transformer" else {"hidden": 8}
+    model = st.model(name, inputs=2, outputs=2, seed=0, **options)
+    found = st.diagnose("txc", model, trained=16, length=32, stream=64)
+    assert found["conclusion"] == "no state"
+    assert len(found["positions"]["position"]) > 8
+    assert all(weight.requires_grad for weight in model.parameters())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rtc",
+        "fsm",
+        "s3_composition",
+        "s5_composition",
+        "dyck",
+        "stream.majority",
+        "track_the_stat.median",
+        "txc[ask=end]",
+    ],
+)
+def test_every_kind_of_task_can_be_diagnosed(name: str) -> None:
+    task = st.task(name)
+    model = st.model("gru", inputs=task.inputs, outputs=task.outputs, seed=0, hidden=8, dim=4)
+    found = st.diagnose(task, model, trained=16, length=32, stream=64)
+    assert found["task"] == task.name
+    assert 2 <= len(found["sentences"]) <= 4
+    json.dumps(found, allow_nan=False)

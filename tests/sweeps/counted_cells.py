@@ -1,0 +1,110 @@
+"""A kind of cell for tests: it waits a little and writes a line when it begins and when it ends.
+
+The subject is `counted:WHAT`; the protocol says where the log is and how long a cell takes. WHAT may be `fails`,
+`dies` (takes its process with it), `full` (as if the disk were), `memory`, `nan`, `diverges`, `faults` (the GPU does,
+and with it every later cell of the process; a second try is well) or `stays` (does not end when asked to).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from statetrack.errors import BadInput
+from statetrack.sweeps.cell import Cell
+from statetrack.sweeps.plan import Sweep, sweep_of
+
+HERE = str(Path(__file__).parent)  # what workers need to import this
+KINDS = {"train": "statetrack.sweeps.trained", "counted": "counted_cells"}
+
+
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Cell:
+    return Cell(task, subject, length, seed, {"name": protocol, **settings})
+
+
+def cost(cell: Cell) -> float:
+    return float(cell.length)
+
+
+faulty = False  # the GPU, for the rest of this process
+
+
+def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    for cell in cells:
+        if cell.subject.endswith("stays"):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        try:
+            _note(cell, "begin")
+            time.sleep(cell.protocol.get("seconds", 0))
+        finally:
+            if cell.protocol.get("notes_end"):
+                _note(cell, "end")
+        _fault(cell, scratch)
+        _misbehave(cell.subject.partition(":")[2], cells)
+        status = "diverged" if cell.subject.endswith("diverges") else "done"
+        if cell.protocol.get("weights"):
+            scratch.mkdir(parents=True, exist_ok=True)
+            (scratch / f"{cell.key}.safetensors").write_bytes(b"weights of " + cell.key.encode())
+        accuracy = float("nan") if cell.subject.endswith("nan") else 0.5
+        record = {
+            "cell": cell.to_dict(),
+            "version": "test",
+            "status": status,
+            "accuracy": accuracy,
+            "interval": [0.4, 0.6],
+        }
+        yield cell, record | {"floor": 0.5, "solved": False, "padding": "x" * cell.protocol.get("padding", 0)}
+
+
+def _fault(cell: Cell, scratch: Path) -> None:
+    global faulty
+    if cell.subject.endswith("faults") and not Path(cell.protocol["log"]).with_suffix(".faulted").exists():
+        Path(cell.protocol["log"]).with_suffix(".faulted").touch()
+        faulty = True
+        scratch.mkdir(parents=True)
+        (scratch / "checkpoint").touch()
+    if faulty:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+def _misbehave(what: str, cells: list[Cell]) -> None:
+    if what == "fails":
+        raise ValueError("this cell\nfails")
+    if what == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "full":
+        raise OSError(errno.ENOSPC, "No space left on device")
+    if what == "memory" and len(cells) > 1:
+        raise BadInput("out of memory at a batch of 8")
+
+
+def _note(cell: Cell, what: str) -> None:
+    log = cell.protocol.get("log")
+    if log:
+        with open(log, "a") as file:
+            file.write(f"{what} {cell.key}\n")
+
+
+def sweep(count: int, subject: str = "counted:well", **protocol: Any) -> Sweep:
+    """So many cells that differ in their length."""
+    return sweep_of("counted", [Cell("none", subject, n + 1, 0, protocol) for n in range(count)], KINDS)
+
+
+def begun(log: Path) -> list[str]:
+    """The keys of the cells begun, in order."""
+    return _noted(log, "begin")
+
+
+def ended(log: Path) -> list[str]:
+    """The same for those ended, also in their midst, if the process was not killed."""
+    return _noted(log, "end")
+
+
+def _noted(log: Path, what: str) -> list[str]:
+    lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    return [key for word, key in lines if word == what]

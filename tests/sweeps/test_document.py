@@ -1,0 +1,151 @@
+"""Sweep files: what they expand to, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from statetrack.errors import BadInput
+from statetrack.sweeps import Cell, from_blocks, read, shipped
+from statetrack.training import PROTOCOLS, train_many
+
+GOOD = """\
+name: small
+seeds: 2
+protocol: design
+blocks:
+  - tasks: [txc, RTC]
+    subjects: [MLP, "gru[hidden=32]"]
+    lengths: [8, 16]
+    settings: {rates: [1e-3, 3e-3], most_checks: 3}
+  - tasks: [txc]
+    subjects: [mlp]
+    lengths: [8]
+    seeds: [1, 5]
+    settings: {rates: [1e-3, 3e-3], most_checks: 3}
+    note: more seeds
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "small.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_the_product_of_its_blocks_and_each_cell_stands_once(tmp_path: Path) -> None:
+    sweep = read(written(tmp_path, GOOD))
+    described = [(cell.task, cell.subject, cell.length, cell.seed) for cell in sweep.cells]
+    grid = [
+        (t, m, n, s) for t in ("txc", "rtc") for m in ("mlp", "gru[hidden=32]") for n in (8, 16) for s in (0, 1)
+    ]  # fmt: skip
+    assert described == [*grid, ("txc", "mlp", 8, 5)]  # seed 1 of the second block stands in the first already
+    assert [entry.note for entry in sweep.entries] == [""] * 16 + ["more seeds"]
+    assert sweep.cells[0].protocol["rates"] == [1e-3, 3e-3]  # YAML reads 1e-3 as a text
+    assert sweep.cells[0].protocol["batch"] == PROTOCOLS["design"].batch
+
+
+def test_expanding_twice_gives_the_same_cells(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    assert [cell.key for cell in read(path).cells] == [cell.key for cell in read(path).cells]
+
+
+def test_a_cell_of_a_sweep_is_the_cell_that_training_writes(tmp_path: Path) -> None:
+    settings = {"most_checks": 1, "check_every": 1, "batch": 4, "polish": 1}
+    (cell,) = from_blocks("one", [{"tasks": ["TXC"], "subjects": ["MLP"], "lengths": [4], "settings": settings}]).cells
+    (result,) = train_many("txc", "mlp", length=4, seeds=[0], settings=settings, out=tmp_path / "out", device="cpu")
+    assert result.cell == cell
+    assert [path.stem for path in (tmp_path / "out").glob("*.json")] == [cell.key]
+
+
+REFUSED = [
+    ("MLP, ", "MLLP, ", "small.yaml, line 6: unknown model 'MLLP'; did you mean mlp"),
+    ("txc, RTC", "txc, RTCC", "small.yaml, line 5: unknown task 'RTCC'; did you mean rtc"),
+    ("[8, 16]", "[8, none]", "small.yaml, line 7: 'none' in lengths should be a whole number of at least 1"),
+    ("[8, 16]", "[8, 0]", "line 7: 0 in lengths should be a whole number of at least 1"),
+    ("[8, 16]", "[]", "line 7: lengths should be a list of whole numbers"),
+    ("hidden=32", "width=32", "line 6: model gru has no option 'width'"),
+    ("hidden=32", "hidden=many", "line 6: hidden"),
+    ("most_checks: 3}\n  -", "most_check: 3}\n  -", "line 8: unknown setting 'most_check'; did you mean most_checks"),
+    ("most_checks: 3}\n  -", "most_checks: few}\n  -", "line 8: most_checks=few should be a number"),
+    ("most_checks: 3}\n  -", "most_checks: 0}\n  -", "line 8: most_checks=0 should be a whole number in 1.."),
+    ("rates: [1e-3, 3e-3], most_checks: 3}\n  -", "rates: [fast]}\n  -", "line 8: rates=fast should be a number"),
+    ("protocol: design", "protocol: desing", "line 3: unknown protocol 'desing'; did you mean design"),
+    ("seeds: 2", "seeds: 0", "line 2: 0 in seeds should be a whole number of at least 1"),
+    ("seeds: 2", "seeds: -2", "line 2: -2 in seeds should be a whole number of at least 1"),
+    ("seeds: 2", "seed: 2", "line 2: unknown key 'seed'; did you mean seeds"),
+    ("    lengths: [8]\n", "", "small.yaml, line 9: a block needs lengths"),
+    ("note: more seeds", "notes: more", "line 14: unknown key 'notes'; did you mean note"),
+    ("note: more seeds", "resources: {cpus: some}", "resources: cpus=some should be a name and a number"),
+    ("name: small", "name: ../small", "line 1: name '../small' should be usable as the name of a file"),
+    ("blocks:", "blocks: [", "no YAML"),
+    ("    note: more seeds", "    seeds: 2", "'seeds' stands twice"),
+    ("subjects: [mlp]", 'subjects: ["ask:{model} implicit"]', "line 10: 'ask:{model} implicit' needs a model"),
+    ("subjects: [mlp]", "subjects: [transformer]\n    lengths: [8, 5000]", "'lengths' stands twice"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), REFUSED)
+def test_what_cannot_be_run_is_refused_with_its_line(old: str, new: str, said: str, tmp_path: Path) -> None:
+    assert GOOD.count(old) >= 1
+    with pytest.raises(BadInput) as caught:
+        read(written(tmp_path, GOOD.replace(old, new)))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_length_beyond_a_models_positions_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"sweep long: transformer has \d+ positions; length 999999 does not fit"):
+        from_blocks("long", [{"tasks": ["txc"], "subjects": ["transformer"], "lengths": [999_999]}])
+
+
+def test_an_unknown_sweep_has_near_matches() -> None:
+    with pytest.raises(BadInput, match=r"unknown sweep or \.yaml file 'desing'; did you mean design"):
+        read("desing")
+
+
+SIZES = {"demo": 25, "groups": 180, "length-generalisation": 141, "regular": 180}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_shipped_sweeps_expand(name: str) -> None:
+    sweep = read(name)
+    assert sweep.name == name
+    assert len(sweep.cells) == SIZES[name]
+    assert sweep.about
+
+
+def test_the_design_sweep_holds_what_the_document_asks() -> None:
+    cells = read("design").cells
+    documents = {"e88-1l", "e88-4l", "mamba2-4l", "mamba2-8l", "mamba2-16l", "mamba2-32l", "linear-rnn", "mlp"}
+    short = [cell for cell in cells if cell.length <= 256 and cell.protocol["name"] == "design"]
+    for task in ("rtc", "txc", "fsm"):
+        for length in (16, 32, 64, 128, 256):
+            here = [cell for cell in short if cell.task == task and cell.length == length]
+            assert documents <= {cell.subject for cell in here}
+            assert all(sum(cell.subject == other.subject for other in here) == 3 for cell in here)
+    assert all(len(cell.protocol["rates"]) > 1 for cell in cells if cell.protocol["name"] == "curriculum")
+    full = {(cell.task, cell.subject, cell.length) for cell in read("design-full").cells}
+    assert {(cell.task, cell.subject, cell.length) for cell in cells} <= full
+
+
+@pytest.mark.parametrize("name", ["track-the-stat", "permutations"])
+def test_sweeps_of_language_models_ask_for_a_model(name: str) -> None:
+    assert name in shipped()
+    with pytest.raises(BadInput, match="needs a model: --model NAME"):
+        read(name)
+
+
+@given(parts=some.integers(1, 7), count=some.integers(0, 20))
+def test_parts_share_nothing_and_leave_nothing_out(parts: int, count: int) -> None:
+    from counted_cells import KINDS
+
+    from statetrack.sweeps import sweep_of
+
+    cells = [Cell("none", "counted:well", n // 3 + 1, n % 3, {}) for n in range(count)]
+    whole = sweep_of("parts", cells, KINDS)
+    keys = [cell.key for number in range(parts) for cell in whole.part(number + 1, parts).cells]
+    assert sorted(keys) == sorted(cell.key for cell in cells)

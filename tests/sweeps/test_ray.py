@@ -1,0 +1,72 @@
+"""Ray: results come home, and a node that goes takes nothing with it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from counted_cells import HERE, KINDS, begun, sweep
+
+from statetrack.sweeps import Options, Store, run, status, sweep_of
+from statetrack.sweeps.ray_ import options
+from statetrack.sweeps.units import Unit
+
+ray = pytest.importorskip("ray")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([HERE, os.environ.get("PYTHONPATH", "")]))
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def test_a_node_removed_in_mid_run_loses_no_cell(cluster: Any, tmp_path: Path) -> None:
+    log, store = tmp_path / "log", Store(tmp_path / "out")
+    node = cluster.add_node(num_cpus=2)
+    cells = sweep(40, log=str(log), seconds=0.2, weights=True)
+    removed = threading.Event()
+
+    def remove() -> None:
+        while len(begun(log)) < 8:
+            time.sleep(0.05)
+        cluster.remove_node(node)
+        removed.set()
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    tally = run(cells, store.folder, Options(ray=cluster.address))
+    remover.join()
+    assert removed.is_set()
+    assert tally.counts == {"done": 40}
+    assert status(store).damaged == []
+    assert all(store.path(cell, "safetensors").exists() for cell in cells.cells)
+    count = len(begun(log))
+    assert count >= 40
+    assert run(cells, store.folder, Options(workers=0)).found == 40
+    assert len(begun(log)) == count
+
+
+def test_a_gpu_that_faults_costs_its_process_and_no_cell(cluster: Any, tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    cells = sweep_of("mixed", [*sweep(3).cells, *sweep(1, "counted:faults", log=log).cells], KINDS)
+    assert run(cells, tmp_path / "out", Options(ray=cluster.address)).counts == {"done": 4}
+
+
+def test_what_a_cell_asks_of_the_cluster() -> None:
+    unit = Unit("", (), 1.0, {"cpus": 2, "memory_gb": 1.5, "tpu": 1})
+    asked = options(unit, 0.25)
+    assert (asked["num_cpus"], asked["num_gpus"], asked["memory"]) == (2, 0.25, 3 * 2**29)
+    assert asked["resources"] == {"tpu": 1}
+    assert options(Unit("", (), 1.0, {}, alone=True), 0.25)["num_gpus"] == 1
+    assert options(Unit("", (), 1.0, {}, alone=True), 0.0)["num_gpus"] == 0

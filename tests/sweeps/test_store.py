@@ -1,0 +1,118 @@
+"""Records, claims and plans of a folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from counted_cells import begun, sweep
+from hypothesis import given
+from hypothesis import strategies as some
+
+from statetrack.sweeps import Cell, Options, Store, claims, plan, run, status
+from statetrack.sweeps.store import Damage
+
+WAITING = """
+import sys, time
+from pathlib import Path
+from statetrack.sweeps import Cell, Store, claims
+claim = claims.take(Store(Path(sys.argv[1])), Cell("t", "s", 1, 0, {}))
+print("held" if claim else "refused", flush=True)
+time.sleep(60)
+"""
+plain = some.recursive(
+    some.none()
+    | some.booleans()
+    | some.integers(-5, 5)
+    | some.floats(allow_nan=False, allow_infinity=False)
+    | some.text(max_size=3),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(protocol=some.dictionaries(some.text(max_size=3), plain, max_size=4), seed=some.integers(0, 9))
+def test_a_cell_survives_its_file(protocol: dict, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = Store(tmp_path_factory.mktemp("store"))
+    cell = Cell("txc", "mlp", 8, seed, protocol)
+    store.write(cell, {"cell": cell.to_dict(), "status": "done"}, settle=False)
+    assert store.read(cell) == {"cell": cell.to_dict(), "status": "done"}
+    assert store.read(Cell("txc", "mlp", 8, seed + 1, protocol)) is None
+
+
+def test_failed_and_skipped_cells_have_a_record_and_no_result(tmp_path: Path) -> None:
+    store, cell = Store(tmp_path), Cell("t", "s", 1, 0, {})
+    for state, finished in (("done", True), ("diverged", True), ("failed", False), ("skipped", False)):
+        store.write(cell, {"cell": cell.to_dict(), "status": state, "reason": "?"})
+        assert (store.read(cell) is not None) == finished
+        assert store.record(cell) is not None
+
+
+def spoil(path: Path, how: str) -> None:
+    whole = path.read_bytes()
+    contents = {
+        "truncated": whole[: len(whole) // 2],
+        "empty": b"",
+        "foreign": b'{"name": "package", "version": 3}',
+        "other cell": whole.replace(b'"length": ', b'"length": 9'),
+        "list": b"[1, 2]",
+        "binary": bytes(range(256)),
+    }
+    path.write_bytes(contents[how])
+
+
+@pytest.mark.parametrize("how", ["truncated", "empty", "foreign", "other cell", "list", "binary"])
+def test_a_damaged_file_is_named_and_its_cell_run_again(how: str, tmp_path: Path) -> None:
+    log, store = tmp_path / "log", Store(tmp_path / "out")
+    cells = sweep(4, log=str(log))
+    run(cells, store.folder, Options(workers=0))
+    victim = store.path(cells.cells[2])
+    spoil(victim, how)
+    (damage,) = status(store).damaged
+    assert damage.path == victim
+    assert isinstance(damage, Damage)
+    assert status(store).counts["missing"] == 1
+    run(cells, store.folder, Options(workers=0))
+    assert begun(log)[4:] == [victim.stem]
+    assert status(store).damaged == []
+    assert status(store).counts["done"] == 4
+
+
+def test_a_foreign_file_beside_the_cells_is_named_and_left_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "out")
+    (store.folder / "package.json").write_text('{"a": 1}')
+    tally = run(sweep(2), store.folder, Options(workers=0))
+    assert tally.finished == 2
+    assert [each.path.name for each in status(store).damaged] == ["package.json"]
+    assert (store.folder / "package.json").read_text() == '{"a": 1}'
+
+
+def test_a_claim_excludes_others_until_its_process_is_killed(tmp_path: Path) -> None:
+    store, cell = Store(tmp_path / "out"), Cell("t", "s", 1, 0, {})
+    holder = subprocess.Popen([sys.executable, "-c", WAITING, str(store.folder)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        assert claims.take(store, cell) is None
+        assert [key for key, _ in claims.running(store)] == [cell.key]
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    assert list(claims.running(store)) == []
+    with claims.take(store, cell) as claim:
+        assert claim is not None
+        assert claims.take(store, cell) is None  # also within one process
+    assert os.listdir(store.hidden / "claims") == []
+
+
+def test_a_plan_comes_back_as_it_was(tmp_path: Path) -> None:
+    store, cells = Store(tmp_path / "out"), sweep(5, seconds=0.5, rates=(1, 2))
+    plan.save(store, cells)
+    (back,) = plan.saved(store)
+    assert back == cells
+    assert status(store).counts["missing"] == 5
+    assert status(store).seconds_left is None  # nothing was measured yet
