@@ -23,15 +23,14 @@ import torch
 from numpy.typing import NDArray
 
 import statetrack as st
-from statetrack.diagnosis import load
 from statetrack.diagnosis.examine import Examined
 from statetrack.diagnosis.probe import Ridge
 from statetrack.diagnosis.separation import Apart
 from statetrack.diagnosis.walk import Plan, Walk
-from statetrack.diagnosis.weights import cell_of
 from statetrack.models import SequenceModel
-from statetrack.sweeps import Store
+from statetrack.results import Store
 from statetrack.training.evaluate import to_ids
+from statetrack.training.weights import cell_of, load
 
 NINETY = 1.2816  # deviations between the mean and the border at which 90 % lie on the right side
 

@@ -6,12 +6,14 @@ import ast
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent / "sweeps"))  # counted_cells: a kind of cell that workers import, too
 if shutil.which("nvidia-smi") is None:
     # Triton reads it at its import, which may be any test's: without a GPU its kernels run in its interpreter.
     os.environ.setdefault("TRITON_INTERPRET", "1")

@@ -17,7 +17,7 @@ from typing import Any
 from statetrack.formatting import shown
 from statetrack.reports import page_of
 from statetrack.reports.table import Table
-from statetrack.sweeps import Store, unpack
+from statetrack.results import Store, unpack
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "results.md"

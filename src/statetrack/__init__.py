@@ -20,19 +20,14 @@ from statetrack.tasks import Batch, Task, task
 from statetrack.tasks.groups import Group, group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from statetrack.diagnosis import diagnose
     from statetrack.models import model
     from statetrack.training import train
-
-    diagnose: Callable[..., dict[str, Any]]
 
 __version__ = "0.1.0"
 __all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "diagnose", "group", "model", "task", "train"]
 
-_WITH_TORCH = {"model": "statetrack.models", "train": "statetrack.training"}
-# The package statetrack.diagnosis can be called, since no function could keep its name once the package is imported.
-_PACKAGES = {"diagnose": "statetrack.diagnosis"}
+_WITH_TORCH = {"diagnose": "statetrack.diagnosis", "model": "statetrack.models", "train": "statetrack.training"}
 
 
 def __getattr__(name: str) -> Any:
@@ -40,8 +35,6 @@ def __getattr__(name: str) -> Any:
 
     from statetrack.errors import need
 
-    if name in _PACKAGES:
-        return import_module(_PACKAGES[name])
     if name not in _WITH_TORCH:
         raise AttributeError(f"module 'statetrack' has no attribute {name!r}")
     need("torch", "train", f"statetrack.{name}")

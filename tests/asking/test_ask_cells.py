@@ -18,7 +18,8 @@ from statetrack.asking.run import ask
 from statetrack.asking.solvers import Human
 from statetrack.cli import main
 from statetrack.errors import BadInput
-from statetrack.sweeps import Options, Store, from_blocks, read, run
+from statetrack.results import Store
+from statetrack.sweeps import Options, from_blocks, read, run
 
 HERE = Options(workers=0, device="cpu")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from statetrack.cli import VERBS, main, output, progress
-from statetrack.sweeps import Cell, Store
+from statetrack.results import Cell, Store
 
 LONG = "e88-published-1l-small-notanh"
 OWN = "runs/own.py:Counter[width=8,sha256=4f46d472]"

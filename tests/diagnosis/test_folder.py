@@ -11,11 +11,11 @@ import pytest
 
 import statetrack as st
 from statetrack.cli import main
-from statetrack.diagnosis.ablations import Seen, ablations, family
-from statetrack.diagnosis.patterns import patterns
-from statetrack.diagnosis.record import read, rounded
-from statetrack.sweeps import Cell, Store, merge
-from statetrack.sweeps.store import FAILED, no_result
+from statetrack.results import Cell, Store, merge
+from statetrack.results.diagnosis import read, rounded
+from statetrack.results.store import FAILED, no_result
+from statetrack.verdicts.ablations import Seen, ablations, family
+from statetrack.verdicts.patterns import patterns
 
 WEIGHTS = Path(__file__).parent / "weights"
 SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validation_rows": 4}

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 import statetrack as st
-from statetrack.diagnosis import load
-from statetrack.diagnosis.weights import cell_of
-from statetrack.sweeps import Store
+from statetrack.results import Store
+from statetrack.training.weights import cell_of, load
 
 WEIGHTS = Path(__file__).parent / "weights"
 

@@ -12,7 +12,8 @@ import numpy as np
 import statetrack
 from statetrack.asking import Rules, dialogue, play, solver
 from statetrack.asking.run import cell as ask_cell
-from statetrack.sweeps import Cell, Store, Sweep
+from statetrack.results import Cell, Store
+from statetrack.sweeps import Sweep
 from statetrack.sweeps.plan import Entry, save
 from statetrack.tasks import task as make_task
 from statetrack.theory import floors
@@ -111,7 +112,7 @@ def fill(folder: Path, cells: Iterable[Cell], name: str = "made") -> Store:
     store, held = Store(folder), list(cells)
     for cell in held:
         store.write(cell, trained(cell, fading(cell.subject, cell.task, cell.seed)), settle=False)
-    save(store, Sweep(name, "from formulas", tuple(Entry(cell, "statetrack.sweeps.trained") for cell in held)))
+    save(store, Sweep(name, "from formulas", tuple(Entry(cell, "statetrack.training.cells") for cell in held)))
     return store
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from statetrack.reports import Written, report
 from statetrack.reports.vega import bundle
-from statetrack.sweeps import Cell
+from statetrack.results import Cell
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -20,7 +20,7 @@ from statetrack.reports import diagnosed, judged, measured, page_of, parts, repo
 from statetrack.reports import folder as folders
 from statetrack.reports.figure import Figure
 from statetrack.reports.table import text_of
-from statetrack.sweeps import Cell
+from statetrack.results import Cell
 from statetrack.tasks import task
 from statetrack.theory import floors
 

@@ -16,8 +16,8 @@ import statetrack
 from statetrack.cli import main
 from statetrack.reports import html_, page_of, report
 from statetrack.reports.table import Table
-from statetrack.sweeps import Cell, Store
-from statetrack.sweeps.store import no_result
+from statetrack.results import Cell, Store
+from statetrack.results.store import no_result
 
 NASTY = "own.py:</script><img src=x onerror=alert(1)>\"'{{bundle}}|*_Net"
 

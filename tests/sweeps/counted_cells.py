@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.errors import BadInput
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
 from statetrack.sweeps.plan import Sweep, sweep_of
 
 HERE = str(Path(__file__).parent)  # what workers need to import this
-KINDS = {"train": "statetrack.sweeps.trained", "counted": "counted_cells"}
+KINDS = {"train": "statetrack.training.cells", "counted": "counted_cells"}
 
 
 def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Cell:

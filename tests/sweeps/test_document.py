@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from statetrack.errors import BadInput
-from statetrack.sweeps import Cell, from_blocks, read, shipped
+from statetrack.results import Cell
+from statetrack.sweeps import from_blocks, read, shipped
 from statetrack.training import PROTOCOLS, train_many
 
 GOOD = """\

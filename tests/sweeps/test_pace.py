@@ -8,11 +8,12 @@ import pytest
 from counted_cells import KINDS
 
 from statetrack.cli.sweep import words
-from statetrack.sweeps import Cell, Store, Sweep
+from statetrack.results import Cell, Store
+from statetrack.results.store import DONE, FAILED
+from statetrack.sweeps import Sweep
 from statetrack.sweeps.pace import Pace, Work
 from statetrack.sweeps.plan import Entry
 from statetrack.sweeps.schedule import Schedule
-from statetrack.sweeps.store import DONE, FAILED
 from statetrack.sweeps.units import Outcome
 
 

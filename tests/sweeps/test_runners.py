@@ -17,11 +17,12 @@ import pytest
 from counted_cells import HERE, KINDS, begun, ended, sweep
 
 from statetrack.errors import BadInput
-from statetrack.sweeps import Cell, Options, Store, from_blocks, local, merge, run, status, sweep_of
+from statetrack.results import Cell, Store, merge
+from statetrack.results.store import FAILED
+from statetrack.sweeps import Options, from_blocks, local, run, status, sweep_of
 from statetrack.sweeps.local import Worker
 from statetrack.sweeps.prune import impossible
 from statetrack.sweeps.schedule import Schedule
-from statetrack.sweeps.store import FAILED
 from statetrack.sweeps.units import LOST, MEMORY, Unit, units_of
 from statetrack.sweeps.work import meaning
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from types import SimpleNamespace
 
@@ -15,11 +14,11 @@ from statetrack.errors import BadInput
 from statetrack.models import SequenceModel
 from statetrack.theory import floors
 from statetrack.training import evaluate, loop, train, train_many
+from statetrack.training import run as training
 from statetrack.training.evaluate import Evaluator, pass_rows
 from statetrack.training.metrics import row_interval
 from statetrack.training.protocol import PROTOCOLS, Progress
 
-training = importlib.import_module("statetrack.training.train")  # the package's `train` is the function
 SHORT = {"check_every": 5, "most_checks": 1, "polish": 5, "batch": 4, "warmup": 0, "validation_rows": 16}
 
 

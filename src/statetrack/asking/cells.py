@@ -28,9 +28,9 @@ from statetrack.asking.solvers import Solver, solver
 from statetrack.asking.tokens import THOUGHTS
 from statetrack.asking.wording import wording
 from statetrack.errors import BadInput, unknown
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
+from statetrack.results.store import FAILED, SKIPPED, no_result
 from statetrack.sweeps.kinds import checking
-from statetrack.sweeps.store import FAILED, SKIPPED, no_result
 from statetrack.tasks import Task, task
 
 PREFIX, NO_MODEL, PROTOCOL, FORCED = "ask:", "none", "ask", "teacher_forced"

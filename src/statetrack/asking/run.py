@@ -19,8 +19,8 @@ from statetrack.asking.rules import Rules
 from statetrack.asking.solvers import Solver
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
-from statetrack.sweeps import Cell, Store
-from statetrack.sweeps.store import DONE, FAILED, kept_in
+from statetrack.results import Cell, Store
+from statetrack.results.store import DONE, FAILED, kept_in
 from statetrack.tasks import Task
 
 ALL_AT_ONCE = 64  # episodes that a solver without a model takes at a time

@@ -79,7 +79,8 @@ def show_rows() -> None:
 def train(out: Path) -> list[Record]:
     """Run the sweep on all cores; the records of its finished cells."""
     from statetrack.cli.sweep import watch
-    from statetrack.sweeps import Options, Store, read, run
+    from statetrack.results import Store
+    from statetrack.sweeps import Options, read, run
 
     sweep = read(SWEEP)
     print(f"\nTraining {len(sweep.entries)} small models into {out}, on all cores; it takes a few minutes.", flush=True)
@@ -144,7 +145,7 @@ def said(last: dict[str, float], floor: float, length: int) -> str:
 
 def look_into(out: Path, records: Sequence[Record]) -> None:
     """Why three forms of E88 stop, or do not, on parity."""
-    from statetrack.sweeps import Cell
+    from statetrack.results import Cell
 
     chosen = {
         record["cell"]["subject"]: Cell(**record["cell"]).key

@@ -14,7 +14,7 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
     Example: statetrack documents
     """
-    from statetrack.theory import documents
+    from statetrack.verdicts import documents
 
     known = documents.predictions()
     if as_json:

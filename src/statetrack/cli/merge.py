@@ -11,7 +11,7 @@ import typer
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
-    from statetrack.sweeps.archive import Joined
+    from statetrack.results.archive import Joined
 
 
 def command(
@@ -22,7 +22,7 @@ def command(
 
     Example: statetrack merge from-laptop from-cluster --out all
     """
-    from statetrack.sweeps import merge
+    from statetrack.results import merge
 
     report(merge(folders, out), out)
 

@@ -26,7 +26,7 @@ def command(
 
     Example: statetrack pack demo-results demo.tar.gz
     """
-    from statetrack.sweeps import pack
+    from statetrack.results import pack
 
     print(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
 
@@ -39,6 +39,6 @@ def unpack(
 
     Example: statetrack unpack demo.tar.gz demo-results
     """
-    from statetrack.sweeps import unpack
+    from statetrack.results import unpack
 
     report(unpack(archive, folder), folder)

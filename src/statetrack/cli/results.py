@@ -13,7 +13,7 @@ from statetrack.cli.output import print_table, short_names
 from statetrack.formatting import fixed, plural
 
 if TYPE_CHECKING:
-    from statetrack.sweeps import Store
+    from statetrack.results import Store
 
 SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
 SHARED = 3  # of these columns, and of those of what was asked: what the rows of a group share
@@ -30,8 +30,8 @@ def command(
 
     Example: statetrack results demo-results --csv demo.csv
     """
-    from statetrack.sweeps import Store
-    from statetrack.sweeps.table import rows, write_csv, write_parquet
+    from statetrack.results import Store
+    from statetrack.results.table import rows, write_csv, write_parquet
 
     store = Store.existing(folder)
     for damage in store.damaged():

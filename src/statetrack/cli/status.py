@@ -23,7 +23,8 @@ def command(
 
     Example: statetrack status demo-results
     """
-    from statetrack.sweeps import Store, status
+    from statetrack.results import Store
+    from statetrack.sweeps import status
 
     found = status(Store.existing(folder))
     if as_json:

@@ -50,7 +50,8 @@ def command(
     Example: statetrack sweep demo --out demo-results
     """
     from statetrack.cli.results import print_asked
-    from statetrack.sweeps import Options, Store, read, run
+    from statetrack.results import Store
+    from statetrack.sweeps import Options, read, run
     from statetrack.sweeps.kinds import KINDS
 
     sweep = read(name, models or ())
@@ -81,8 +82,8 @@ def read_part(text: str) -> tuple[int, int]:
 
 
 def summary(tally: Tally, out: Path) -> int:
+    from statetrack.results.store import FAILED, SKIPPED
     from statetrack.sweeps.overview import by_reason
-    from statetrack.sweeps.store import FAILED, SKIPPED
 
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
@@ -132,8 +133,8 @@ def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
 
 
 def words(tally: Tally, workers: int) -> str:
+    from statetrack.results.store import FAILED
     from statetrack.sweeps.pace import duration
-    from statetrack.sweeps.store import FAILED
 
     failed = f", {tally.counts[FAILED]} failed" if tally.counts[FAILED] else ""
     left = tally.seconds_left(workers)

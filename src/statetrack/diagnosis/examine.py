@@ -22,17 +22,17 @@ from statetrack.diagnosis.gradient import gradient
 from statetrack.diagnosis.portrait import portrait
 from statetrack.diagnosis.probe import probe
 from statetrack.diagnosis.reach import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
-from statetrack.diagnosis.record import FORMAT, rounded, thinned
 from statetrack.diagnosis.truth import MOST_CLASSES, asked_everywhere
 from statetrack.diagnosis.walk import MOST_STREAM, Plan, Walk, cost_of, device_of, state_problem, walk
-from statetrack.diagnosis.weights import frozen
 from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.models import SequenceModel
 from statetrack.models.custom import as_model, own_name
+from statetrack.results.diagnosis import FORMAT, rounded, thinned
 from statetrack.tasks import Task, task
 from statetrack.tasks.base import check_size
 from statetrack.theory.floors import FloorMaker
+from statetrack.training.weights import frozen
 
 Floats = NDArray[np.floating[Any]]
 Tick = Callable[[str], None]

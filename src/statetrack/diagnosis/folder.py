@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statetrack.diagnosis import record as files
-from statetrack.diagnosis.compare import compared, left_out, refused
 from statetrack.diagnosis.examine import diagnose
-from statetrack.diagnosis.weights import cell_of, load
 from statetrack.errors import BadInput
-from statetrack.sweeps import Cell, Store
+from statetrack.results import Cell, Store
+from statetrack.results import diagnosis as files
 from statetrack.sweeps.work import one_line
+from statetrack.training.weights import cell_of, load
+from statetrack.verdicts.comparison import compared, left_out, refused
 
 
 @dataclass(frozen=True)

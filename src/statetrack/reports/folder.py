@@ -14,9 +14,10 @@ from statetrack.asking.rules import Rules
 from statetrack.errors import BadInput
 from statetrack.formatting import plural, verb
 from statetrack.reports.series import HOW, Series, label_of, series_of
-from statetrack.sweeps import Status, Store, status
+from statetrack.results import Store
+from statetrack.results.store import DIVERGED, DONE, FINISHED
+from statetrack.sweeps import Status, status
 from statetrack.sweeps.overview import ORDER
-from statetrack.sweeps.store import DIVERGED, DONE, FINISHED
 
 Record = dict[str, Any]
 FORCED = "teacher_forced"
@@ -283,6 +284,6 @@ def _read_diagnoses(folder: Folder) -> None:
 
 
 def _key(record: Record) -> str:
-    from statetrack.sweeps import Cell
+    from statetrack.results import Cell
 
     return Cell(**record["cell"]).key

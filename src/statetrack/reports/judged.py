@@ -12,12 +12,13 @@ from statetrack.formatting import plural, shown
 from statetrack.reports import measured
 from statetrack.reports.folder import Folder, Run
 from statetrack.tasks import task
-from statetrack.theory import DocumentPrediction, Measured, Prediction, Verdict, predict, verdict
-from statetrack.theory.document_tests import as_designed
-from statetrack.theory.documents import DESIGN, Measure, predictions
+from statetrack.theory import Prediction, predict
 from statetrack.theory.families import has_family
-from statetrack.theory.results import from_record
 from statetrack.theory.sources import SOURCES
+from statetrack.verdicts import DocumentPrediction, Measured, Verdict, verdict
+from statetrack.verdicts.document_rules import as_designed
+from statetrack.verdicts.documents import DESIGN, Measure, predictions
+from statetrack.verdicts.measured import from_record
 
 OUTCOMES = ("confirmed", "refuted", "undecided")
 ABOUT = ("weights", "training")

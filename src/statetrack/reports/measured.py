@@ -16,7 +16,7 @@ import numpy as np
 from statetrack.formatting import shown
 from statetrack.intervals import wilson
 from statetrack.reports.folder import Run
-from statetrack.theory.results import SOLVED, most, recorded_end_floor
+from statetrack.verdicts.measured import SOLVED, most, recorded_end_floor
 
 Row = dict[str, Any]
 BINS = 48  # points of a position curve

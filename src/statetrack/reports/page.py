@@ -14,7 +14,7 @@ from statetrack.reports.folder import Folder
 from statetrack.reports.judged import Claim, Judged
 from statetrack.reports.table import Table
 from statetrack.tasks import task as make_task
-from statetrack.theory.documents import DESIGN, PERMUTATIONS
+from statetrack.verdicts.documents import DESIGN, PERMUTATIONS
 
 Block = Figure | Table
 DOCUMENTS = (

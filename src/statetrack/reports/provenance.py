@@ -10,7 +10,8 @@ from typing import Any
 import statetrack
 from statetrack.errors import BadInput
 from statetrack.reports.folder import Folder
-from statetrack.sweeps import Cell, Store, Sweep, plan, shipped
+from statetrack.results import Cell, Store
+from statetrack.sweeps import Sweep, plan, shipped
 from statetrack.sweeps.kinds import KINDS
 from statetrack.sweeps.overview import ORDER
 

@@ -12,8 +12,8 @@ from statetrack.reports.folder import Folder, Run
 from statetrack.reports.judged import Claim, Judged
 from statetrack.reports.table import Chip, Note, Table
 from statetrack.reports.trained import slug
-from statetrack.sweeps import Cell
-from statetrack.sweeps.store import DONE
+from statetrack.results import Cell
+from statetrack.results.store import DONE
 
 MOST_SYMBOLS = 16  # of an input that is written out
 MOST_STATES = 12  # of a machine whose steps are listed

@@ -14,7 +14,7 @@ from statetrack.reports.folder import Folder, Run
 from statetrack.reports.judged import Claim, Judged
 from statetrack.reports.parts import default_length
 from statetrack.theory.families import find, has_family
-from statetrack.theory.results import SEEDS
+from statetrack.verdicts.measured import SEEDS
 
 APART = 0.1  # between the best and the worst median: below it a task does not tell the models apart
 MOST_NAMED = 4

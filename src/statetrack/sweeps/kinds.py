@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from statetrack.errors import BadInput
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
 
 TRAIN = "train"
-KINDS: Mapping[str, str] = {TRAIN: "statetrack.sweeps.trained", "ask": "statetrack.asking.cells"}
+KINDS: Mapping[str, str] = {TRAIN: "statetrack.training.cells", "ask": "statetrack.asking.cells"}
 
 
 class WrongPart(BadInput):
@@ -57,7 +57,7 @@ def kind_of(subject: str, kinds: Mapping[str, str] = KINDS) -> str:
     """The module that runs this subject.
 
     >>> kind_of("ask:hf:SmolLM2 implicit"), kind_of("counter.py:Counter")
-    ('statetrack.asking.cells', 'statetrack.sweeps.trained')
+    ('statetrack.asking.cells', 'statetrack.training.cells')
     """
     prefix, colon, _ = subject.partition(":")
     return kinds[prefix] if colon and prefix in kinds else kinds[TRAIN]

@@ -16,8 +16,8 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from statetrack.errors import BadInput
+from statetrack.results.store import Store
 from statetrack.sweeps.schedule import Schedule
-from statetrack.sweeps.store import Store
 from statetrack.sweeps.units import LOST, Outcome, Unit
 from statetrack.sweeps.work import do
 

@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from statetrack.sweeps import claims, plan
-from statetrack.sweeps.cell import Cell
+from statetrack.results import claims
+from statetrack.results.cell import Cell
+from statetrack.results.store import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Damage, Store
+from statetrack.sweeps import plan
 from statetrack.sweeps.pace import Pace, Work
-from statetrack.sweeps.store import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Damage, Store
 
 RUNNING, MISSING = "running", "missing"
 ORDER = (DONE, DIVERGED, RUNNING, FAILED, SKIPPED, MISSING)

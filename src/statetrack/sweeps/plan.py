@@ -12,9 +12,9 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.files import write_whole
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
+from statetrack.results.store import Store
 from statetrack.sweeps.kinds import KINDS, kind_of
-from statetrack.sweeps.store import Store
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
-from statetrack.sweeps.cell import Cell
-from statetrack.sweeps.store import SKIPPED, Store
+from statetrack.results.cell import Cell
+from statetrack.results.store import SKIPPED, Store
 from statetrack.sweeps.units import Unit
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statetrack.errors import BadInput
+from statetrack.results.store import Store
 from statetrack.sweeps import plan
 from statetrack.sweeps.local import Place, Tick, in_process, places, with_workers
 from statetrack.sweeps.plan import Sweep
 from statetrack.sweeps.schedule import Schedule, Tally
-from statetrack.sweeps.store import Store
 
 DEVICES = ("auto", "cpu", "cuda")
 MOST_TOGETHER = 8  # seeds side by side on a GPU

@@ -6,12 +6,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from statetrack.sweeps import claims
-from statetrack.sweeps.cell import Cell
+from statetrack.results import claims
+from statetrack.results.cell import Cell
+from statetrack.results.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, no_result
 from statetrack.sweeps.pace import Pace, Work
 from statetrack.sweeps.plan import Sweep
 from statetrack.sweeps.prune import Pruner
-from statetrack.sweeps.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, no_result
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit, units_of
 
 AGAIN = 0.5  # seconds until a cell that another runner has is looked at again

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
 from statetrack.sweeps.plan import Entry, siblings
 
 BUSY, MEMORY, LOST = "busy", "out of memory", "lost"

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.errors import BadInput
-from statetrack.sweeps import claims, kinds
-from statetrack.sweeps.cell import Cell
-from statetrack.sweeps.store import FAILED, QUICK, Store, no_result, no_room
+from statetrack.results import claims
+from statetrack.results.cell import Cell
+from statetrack.results.store import FAILED, QUICK, Store, no_result, no_room
+from statetrack.sweeps import kinds
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit
 
 # As torch, its driver checks, Triton and cuDNN say it.

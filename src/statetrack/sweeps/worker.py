@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from statetrack.errors import BadInput
-from statetrack.sweeps.store import Store
+from statetrack.results.store import Store
 from statetrack.sweeps.units import Unit
 from statetrack.sweeps.work import do
 

@@ -7,6 +7,6 @@
 """
 
 from statetrack.training.protocol import PROTOCOLS, Protocol, protocol
-from statetrack.training.train import Result, train, train_many
+from statetrack.training.run import Result, train, train_many
 
 __all__ = ["PROTOCOLS", "Protocol", "Result", "protocol", "train", "train_many"]

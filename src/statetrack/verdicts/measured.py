@@ -13,7 +13,7 @@ import numpy as np
 from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.tasks import task
-from statetrack.theory.documents import DESIGN_TRAINING
+from statetrack.verdicts.documents import DESIGN_TRAINING
 
 SURE_LOW = 0.98
 """A run is surely solved when its interval lies above this: 256 rows without an error have the Wilson bound .985."""

@@ -1,6 +1,6 @@
 """What section 6 of the design document expects to see, judged on the cells of a folder.
 
-One seed has one vote, three seeds are needed, more than half decide (as in statetrack.theory.verdict). The rules:
+One seed has one vote, three seeds are needed, more than half decide (as in statetrack.verdicts.rules). The rules:
 
     6.1  flat, falls, 50 %      accuracy over the first and the last quarter of the positions, at the length trained on
     6.2  preserved, decays      the gradient's norm, by its factor a step, over as many steps as the length trained on
@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from statetrack.diagnosis.ablations import Seen, family
 from statetrack.formatting import brief
 from statetrack.intervals import wilson
-from statetrack.theory import document_tests, documents
-from statetrack.theory.documents import DocumentPrediction
-from statetrack.theory.results import SEEDS, SOLVED, most
-from statetrack.theory.verdict import CONFIRMED, REFUTED, UNDECIDED
+from statetrack.verdicts import document_rules, documents
+from statetrack.verdicts.ablations import Seen, family
+from statetrack.verdicts.documents import DocumentPrediction
+from statetrack.verdicts.measured import SEEDS, SOLVED, most
+from statetrack.verdicts.rules import CONFIRMED, REFUTED, UNDECIDED
 
 FLAT = 0.02
 CLOSE = 0.05
@@ -209,8 +209,8 @@ def _judged(rule: Rule, said: DocumentPrediction, cells: list[Seen]) -> Iterator
 
 
 def _unmeasured(rule: Rule, said: DocumentPrediction) -> dict[str, Any]:
-    """No cell speaks of it: what can be said by argument alone, as `statetrack.theory.verdict` does."""
-    outcome, why, _ = document_tests.judge(said, [])
+    """No cell speaks of it: what can be said by argument alone, as `statetrack.verdicts.rules` does."""
+    outcome, why, _ = document_rules.judge(said, [])
     return {
         "key": rule.key, "section": said.section, "says": said.says, "rule": rule.text, "task": "", "length": 0,
         "subject": "", "outcome": outcome, "why": why, "seeds": 0, "numbers": {},

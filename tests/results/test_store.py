@@ -12,13 +12,14 @@ from counted_cells import begun, sweep
 from hypothesis import given
 from hypothesis import strategies as some
 
-from statetrack.sweeps import Cell, Options, Store, claims, plan, run, status
-from statetrack.sweeps.store import Damage
+from statetrack.results import Cell, Store, claims
+from statetrack.results.store import Damage
+from statetrack.sweeps import Options, plan, run, status
 
 WAITING = """
 import sys, time
 from pathlib import Path
-from statetrack.sweeps import Cell, Store, claims
+from statetrack.results import Cell, Store, claims
 claim = claims.take(Store(Path(sys.argv[1])), Cell("t", "s", 1, 0, {}))
 print("held" if claim else "refused", flush=True)
 time.sleep(60)

@@ -20,8 +20,8 @@ from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check, model
 from statetrack.models.custom import as_model, own_name
-from statetrack.sweeps import Cell, Store
-from statetrack.sweeps.store import Damage, kept_in, read_record
+from statetrack.results import Cell, Store
+from statetrack.results.store import Damage, kept_in, read_record
 from statetrack.tasks import Task, task
 from statetrack.tasks.base import MAX_LENGTH, check_size
 from statetrack.theory import Floors, floors

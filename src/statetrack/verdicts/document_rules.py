@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from statetrack.formatting import fixed
-from statetrack.theory.documents import DESIGN, DocumentPrediction, Measure
-from statetrack.theory.results import SEEDS, Measured, by_seed, most
+from statetrack.verdicts.documents import DESIGN, DocumentPrediction, Measure
+from statetrack.verdicts.measured import SEEDS, Measured, by_seed, most
 
 Judged = tuple[str, str, int]
 

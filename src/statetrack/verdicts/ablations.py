@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack import spec
-from statetrack.sweeps import Cell
-from statetrack.theory.results import most
+from statetrack.results import Cell
+from statetrack.verdicts.measured import most
 
 NAME = re.compile(r"e88(?P<form>-published|-gain)?-(?P<size>1l|4l|1l-small)(?P<notanh>-notanh)?")
 FORMS = {

@@ -10,8 +10,8 @@ import pytest
 
 import statetrack as st
 from statetrack.theory import floors
-from statetrack.theory.documents import DESIGN, predictions
 from statetrack.theory.families import find
+from statetrack.verdicts.documents import DESIGN, predictions
 
 ALL = {known.key: known for known in predictions()}
 

@@ -9,10 +9,10 @@ from torch import nn
 
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel
-from statetrack.sweeps import Cell, Store
+from statetrack.results import Cell, Store
 from statetrack.tasks import task
 from statetrack.training import checkpoint
-from statetrack.training.train import built
+from statetrack.training.run import built
 
 
 def cell_of(record: Mapping[str, Any]) -> Cell:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from statetrack.diagnosis.record import FOLDER, of_cell, path_of
 from statetrack.errors import BadInput
 from statetrack.files import together
-from statetrack.sweeps.cell import Cell
-from statetrack.sweeps.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, read_record
+from statetrack.results.cell import Cell
+from statetrack.results.diagnosis import FOLDER, of_cell, path_of
+from statetrack.results.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, read_record
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 RANK = {**dict.fromkeys(FINISHED, 3), SKIPPED: 2, FAILED: 1}
@@ -59,7 +59,7 @@ def merge(sources: list[Path], target: Path) -> Joined:
             joined.diagnoses += _take_diagnosis(store, home, record)
         _take_hidden(store, home)
     if joined.diagnoses:
-        from statetrack.diagnosis.compare import compare_again  # which itself reads folders of cells
+        from statetrack.verdicts.comparison import compare_again  # which itself reads folders of cells
 
         compare_again(home)
     return joined

@@ -9,12 +9,13 @@ import pytest
 
 import statetrack as st
 from statetrack.errors import BadInput
-from statetrack.theory import predict, verdict
-from statetrack.theory.documents import DESIGN_TRAINING, DocumentPrediction, Measure, predictions
+from statetrack.theory import predict
 from statetrack.theory.predictions import Prediction
-from statetrack.theory.results import from_record
-from statetrack.theory.verdict import Verdict
 from statetrack.training import PROTOCOLS, Protocol
+from statetrack.verdicts import verdict
+from statetrack.verdicts.documents import DESIGN_TRAINING, DocumentPrediction, Measure, predictions
+from statetrack.verdicts.measured import from_record
+from statetrack.verdicts.rules import Verdict
 
 
 def run(model: str, task: str, length: int, seed: int, accuracy: float, **more: Any) -> dict[str, Any]:

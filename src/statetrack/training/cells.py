@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.errors import BadInput, need, unknown
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
 from statetrack.sweeps.kinds import checking
 from statetrack.tasks import Task, task
 from statetrack.tasks.base import check_size
@@ -56,7 +56,7 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
 
     from statetrack.training import train_many
     from statetrack.training.memory import hand_back
-    from statetrack.training.train import pick_device
+    from statetrack.training.run import pick_device
 
     torch.set_num_threads(1)
     began, first = time.monotonic(), cells[0]
@@ -96,7 +96,7 @@ def _asks(text: str, length: int) -> bool:
 def _model(subject: str, task_text: str) -> tuple[str, int | None, int]:
     """(name as results write it, positions where they are limited, numbers a token touches); built once to be sure."""
     need("torch", "train", "training")
-    from statetrack.training.train import built
+    from statetrack.training.run import built
 
     try:
         model = built(subject, _task(task_text), 0)

@@ -25,7 +25,7 @@ from typing import Any
 import statetrack
 from statetrack.errors import BadInput
 from statetrack.files import write_whole
-from statetrack.sweeps.cell import Cell
+from statetrack.results.cell import Cell
 
 DONE, DIVERGED, FAILED, SKIPPED = "done", "diverged", "failed", "skipped"
 FINISHED = (DONE, DIVERGED)

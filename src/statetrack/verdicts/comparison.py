@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import statetrack
-from statetrack.diagnosis import record as files
-from statetrack.diagnosis.ablations import Seen, ablations
-from statetrack.diagnosis.patterns import patterns
-from statetrack.diagnosis.record import LeftOut
-from statetrack.sweeps import Cell, Store
+from statetrack.results import Cell, Store
+from statetrack.results import diagnosis as files
+from statetrack.results.diagnosis import LeftOut
+from statetrack.results.store import FINISHED, Damage
 from statetrack.sweeps.kinds import TRAIN, kind_of
-from statetrack.sweeps.store import FINISHED, Damage
+from statetrack.verdicts.ablations import Seen, ablations
+from statetrack.verdicts.patterns import patterns
 
 NOT_YET = "not diagnosed yet"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 
 from statetrack.errors import BadInput
-from statetrack.sweeps.cell import Cell
-from statetrack.sweeps.store import Store
+from statetrack.results.cell import Cell
+from statetrack.results.store import Store
 
 
 class Claim:

@@ -21,11 +21,11 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
-from statetrack.theory import document_tests
-from statetrack.theory.documents import DocumentPrediction
 from statetrack.theory.families import find
 from statetrack.theory.predictions import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
-from statetrack.theory.results import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, most
+from statetrack.verdicts import document_rules
+from statetrack.verdicts.documents import DocumentPrediction
+from statetrack.verdicts.measured import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, most
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
 
@@ -51,7 +51,7 @@ def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Measu
     """
     records = [measured for result in results for measured in _read(result)]
     if isinstance(prediction, DocumentPrediction):
-        return Verdict(*document_tests.judge(prediction, records))
+        return Verdict(*document_rules.judge(prediction, records))
     records = [record for record in records if record.task == prediction.task and record.metric == "accuracy"]
     if prediction.outcome == UNKNOWN:
         return Verdict(UNDECIDED, "nothing was predicted", 0)

@@ -21,7 +21,7 @@ import numpy as np
 from statetrack.files import write_whole
 
 if TYPE_CHECKING:
-    from statetrack.sweeps.cell import Cell
+    from statetrack.results.cell import Cell
 
 FORMAT = 1  # of the files; one of another format is made again
 POINTS = 128  # positions of a curve at most

@@ -15,9 +15,10 @@ from counted_cells import sweep
 
 from statetrack.cli import main
 from statetrack.errors import BadInput
-from statetrack.sweeps import Cell, Options, Store, merge, pack, run, status, unpack
-from statetrack.sweeps.store import no_result
-from statetrack.sweeps.table import rows, write_csv, write_parquet
+from statetrack.results import Cell, Store, merge, pack, unpack
+from statetrack.results.store import no_result
+from statetrack.results.table import rows, write_csv, write_parquet
+from statetrack.sweeps import Options, run, status
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 import statetrack as st
-from statetrack.diagnosis import load
-from statetrack.diagnosis.weights import cell_of
 from statetrack.errors import BadInput
-from statetrack.sweeps import Cell, Store
+from statetrack.results import Cell, Store
 from statetrack.training import checkpoint
+from statetrack.training.weights import cell_of, load
 
 SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validation_rows": 4}
 OWN = """
@@ -53,7 +52,7 @@ def test_what_is_missing_damaged_or_foreign_is_refused_by_name(tmp_path: Path) -
     path.unlink()
     with pytest.raises(BadInput, match="no weights are kept"):
         load(store, cell)
-    other = Path(__file__).parent / "weights"
+    other = Path(__file__).parents[1] / "diagnosis" / "weights"
     shutil.copy(next(other.glob("*.safetensors")), path)
     with pytest.raises(BadInput, match="another cell"):
         load(store, cell)

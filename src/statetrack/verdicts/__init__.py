@@ -1,0 +1,7 @@
+"""All that judges records: what is solved far out, what became of predictions, which models a task tells apart."""
+
+from statetrack.verdicts.documents import DocumentPrediction
+from statetrack.verdicts.measured import Measured
+from statetrack.verdicts.rules import Verdict, verdict
+
+__all__ = ["DocumentPrediction", "Measured", "Verdict", "verdict"]
