@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from statetrack.errors import BadInput, MissingExtra
 from statetrack.tasks import Batch, Task, task
 from statetrack.tasks.groups import Group, group
+from statetrack.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from statetrack.diagnosis import diagnose
     from statetrack.models import model
     from statetrack.training import train
 
-__version__ = "0.1.0"
 __all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "diagnose", "group", "model", "task", "train"]
 
 _WITH_TORCH = {"diagnose": "statetrack.diagnosis", "model": "statetrack.models", "train": "statetrack.training"}

@@ -5,6 +5,9 @@ One rule: they are rounded, but what is below 1 never reads as 1. A share of .99
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 DIGITS = 6  # significant ones of numbers in figures and their CSV files
@@ -78,3 +81,37 @@ def plural(count: int, noun: str, one: str = "", many: str = "") -> str:
 
 def verb(count: int, one: str = "is", more: str = "are") -> str:
     return one if count == 1 else more
+
+
+def without_hash(name: str) -> str:
+    """The name of a task or a model without the hash of its file, which says nothing to a reader.
+
+    >>> without_hash("mine.py:Model[dim=8,sha256=0123abcd]"), without_hash("gru[hidden=64]")
+    ('mine.py:Model[dim=8]', 'gru[hidden=64]')
+    """
+    return re.sub(r"\[sha256=\w+\]|,sha256=\w+|sha256=\w+,", "", name)
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """What a table for people calls tasks and models: without the hash of a file and the folder that it is in, unless
+    two of them could then not be told apart.
+
+    >>> short_names(["mlp", "runs/own.py:Counter[width=8,sha256=4f46d472]"])
+    {'mlp': 'mlp', 'runs/own.py:Counter[width=8,sha256=4f46d472]': 'own.py:Counter[width=8]'}
+    """
+    return told_apart({name: _without_folder(name) for name in names})
+
+
+def told_apart(short: dict[str, str]) -> dict[str, str]:
+    """The short name of each, or the whole one where two would look alike."""
+    often = Counter(short.values())
+    return {name: each if often[each] == 1 else name for name, each in short.items()}
+
+
+def _without_folder(name: str) -> str:
+    return re.sub(r'(^|[="])[^[,="]*/', r"\1", without_hash(name)) if "sha256=" in name else name
+
+
+def first_sentence(text: str | None) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((text or "").strip().partition("\n\n")[0].split())

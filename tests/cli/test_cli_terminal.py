@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from statetrack.cli import VERBS, main, output, progress
+from statetrack.formatting import short_names
 from statetrack.results import Cell, Store
 
 LONG = "e88-published-1l-small-notanh"
@@ -72,9 +73,9 @@ def test_names_are_short_for_people_and_whole_for_programs(tmp_path: Path, capsy
     assert main(["results", str(tmp_path / "out"), "--csv", "-"]) == 0
     assert OWN in capsys.readouterr().out
     edited = OWN.replace("4f46", "0000")
-    assert output.short_names(["mlp", OWN, edited]) == {"mlp": "mlp", OWN: OWN, edited: edited}
+    assert short_names(["mlp", OWN, edited]) == {"mlp": "mlp", OWN: OWN, edited: edited}
     lamp = "automaton[file=here/lamp.yaml,sha256=01234567]"
-    assert output.short_names([lamp, "own.py:A[sha256=01234567]"]) == {
+    assert short_names([lamp, "own.py:A[sha256=01234567]"]) == {
         lamp: "automaton[file=lamp.yaml]",
         "own.py:A[sha256=01234567]": "own.py:A",
     }

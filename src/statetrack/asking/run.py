@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import statetrack
 from statetrack.asking.dialogue import Dialogue, default_length, dialogue
 from statetrack.asking.engines import Engine, subject
 from statetrack.asking.episode import RUNNING, SERVER, Episode, Reply, Request
@@ -22,6 +21,7 @@ from statetrack.errors import BadInput
 from statetrack.results import Cell, Store
 from statetrack.results.store import DONE, FAILED, kept_in
 from statetrack.tasks import Task
+from statetrack.version import __version__
 
 ALL_AT_ONCE = 64  # episodes that a solver without a model takes at a time
 UNFINISHED = (RUNNING, SERVER)
@@ -77,7 +77,7 @@ def _ask(
     def keep(sample: int, record: dict[str, Any]) -> None:
         failed = {"status": FAILED, "reason": record["detail"] or record["ended"]}
         status = failed if record["ended"] in UNFINISHED else {"status": DONE}
-        done[sample] = {"cell": cells[sample].to_dict(), "version": statetrack.__version__, **status, **record}
+        done[sample] = {"cell": cells[sample].to_dict(), "version": __version__, **status, **record}
         if store:
             store.write(cells[sample], done[sample])
 

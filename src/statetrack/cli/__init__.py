@@ -73,7 +73,7 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser th
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from statetrack import __version__
+        from statetrack.version import __version__
 
         print(f"statetrack {__version__}")
         raise typer.Exit

@@ -65,7 +65,7 @@ def program() -> str:
 def show_rows() -> None:
     """A row of three tasks with its answers, worked out by the exact machines."""
     from statetrack import task
-    from statetrack.cli.output import first_sentence
+    from statetrack.formatting import first_sentence
 
     print("What is tracked: a row of inputs, and the right answer after each of them.\n")
     for text in ("txc", "s5", "track_the_stat.median"):

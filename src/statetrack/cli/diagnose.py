@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.cli.output import print_json, print_table, short_names
+from statetrack.cli.output import print_json, print_table
 from statetrack.cli.progress import now_and_then
+from statetrack.formatting import short_names
 
 if TYPE_CHECKING:
     from statetrack.diagnosis.folder import Tally

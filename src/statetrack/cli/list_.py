@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from statetrack.cli.output import first_sentence, print_json, print_table
+from statetrack.cli.output import print_json, print_table
+from statetrack.formatting import first_sentence
 
 Entries = list[dict[str, Any]]
 

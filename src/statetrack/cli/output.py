@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,27 +106,3 @@ def open_page(path: Path) -> None:
 
     if not webbrowser.open(path.resolve().as_uri()):
         print(f"note: no browser was found to open {path}", file=sys.stderr)
-
-
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """What a table for people calls tasks and models: without the hash of a file and the folder that it is in, unless
-    two of them could then not be told apart.
-
-    >>> short_names(["mlp", "runs/own.py:Counter[width=8,sha256=4f46d472]"])
-    {'mlp': 'mlp', 'runs/own.py:Counter[width=8,sha256=4f46d472]': 'own.py:Counter[width=8]'}
-    """
-    short = {name: _short_name(name) for name in names}
-    often = Counter(short.values())
-    return {name: each if often[each] == 1 else name for name, each in short.items()}
-
-
-def _short_name(name: str) -> str:
-    if "sha256=" not in name:
-        return name
-    without = re.sub(r"\[sha256=\w+\]|,sha256=\w+|sha256=\w+,", "", name)
-    return re.sub(r'(^|[="])[^[,="]*/', r"\1", without)
-
-
-def first_sentence(text: str | None) -> str:
-    """The first paragraph of a docstring, on one line."""
-    return " ".join((text or "").strip().partition("\n\n")[0].split())

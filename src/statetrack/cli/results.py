@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.cli.output import print_table, short_names
-from statetrack.formatting import fixed, plural
+from statetrack.cli.output import print_table
+from statetrack.formatting import fixed, plural, short_names
 
 if TYPE_CHECKING:
     from statetrack.results import Store

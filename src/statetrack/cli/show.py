@@ -29,25 +29,27 @@ def command(
     Example: statetrack show s5_composition --length 64
     """
     from statetrack import tasks
+    from statetrack.theory import floors, passport
 
     if passport_only:
         _passports(task, as_json)
         return
     chosen = tasks.task(task)
-    passport, floors = chosen.passport(), chosen.floors(length)
+    known, scores = passport(chosen), floors(chosen, length)
     facts = {**_about(chosen), **_algebra(chosen), "example": _example(chosen)}
     if as_json:
-        print_json({**facts, "passport": passport.to_dict(), "floors": floors.to_dict()})
+        print_json({**facts, "passport": known.to_dict(), "floors": scores.to_dict()})
         return
     _print(facts)
-    print(f"\nWhat it is:\n{passport.text()}")
-    print(f"\nWhat a guess scores at length {length}:\n{floors.text()}")
+    print(f"\nWhat it is:\n{known.text()}")
+    print(f"\nWhat a guess scores at length {length}:\n{scores.text()}")
 
 
 def _passports(selector: str, as_json: bool) -> None:
     from statetrack.tasks.catalogue import select, task
+    from statetrack.theory import passport
 
-    known = {name: task(name).passport() for name in select(selector)}
+    known = {name: passport(task(name)) for name in select(selector)}
     if as_json:
         print_json([passport.to_dict() for passport in known.values()])
     else:

@@ -93,8 +93,8 @@ def read_rates(text: str) -> tuple[float, ...]:
 
 def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
-    from statetrack.cli.output import print_table, short_names
-    from statetrack.formatting import plural
+    from statetrack.cli.output import print_table
+    from statetrack.formatting import plural, short_names
     from statetrack.sweeps.pace import duration
 
     first = results[0]

@@ -92,7 +92,7 @@ def _fill(file: Format, chunks: Iterator[tuple[int, Chunk]], progress: Progress)
 
 def _write_metadata(path: Path, request: Request, data: str, sha256: str) -> None:
     """What made the data and, for a group, the permutation of every ID; a large map is never whole in memory."""
-    from statetrack import __version__
+    from statetrack.version import __version__
 
     fields: dict[str, Any] = {
         "task": request.task.name,

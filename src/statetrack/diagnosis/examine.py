@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-import statetrack
 from statetrack.diagnosis import sentences
 from statetrack.diagnosis.automaton import automaton
 from statetrack.diagnosis.eigenvalues import eigenvalues
@@ -33,6 +32,7 @@ from statetrack.tasks import Task, task
 from statetrack.tasks.base import check_size
 from statetrack.theory.floors import FloorMaker
 from statetrack.training.weights import frozen
+from statetrack.version import __version__
 
 Floats = NDArray[np.floating[Any]]
 Tick = Callable[[str], None]
@@ -109,7 +109,7 @@ class Examined:
     def everything(self) -> dict[str, Any]:
         began = time.monotonic()
         record: dict[str, Any] = {
-            "format": FORMAT, "version": statetrack.__version__, "key": None, "cell": None, "task": self.task.name,
+            "format": FORMAT, "version": __version__, "key": None, "cell": None, "task": self.task.name,
             "model": self.model.text or own_name(self.model), "trained": self.trained, "length": self.plan.length,
             "seed": self.seed,
         }  # fmt: skip

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import statetrack
 from statetrack.asking.rules import Rules
 from statetrack.errors import BadInput
-from statetrack.formatting import plural, verb
-from statetrack.reports.series import HOW, Series, label_of, series_of
+from statetrack.formatting import plural, told_apart, verb, without_hash
+from statetrack.reports.series import HOW, Series, series_of
 from statetrack.results import Store
 from statetrack.results.store import DIVERGED, DONE, FINISHED
 from statetrack.sweeps import Status, status
 from statetrack.sweeps.overview import ORDER
+from statetrack.version import __version__
 
 Record = dict[str, Any]
 FORCED = "teacher_forced"
@@ -177,7 +177,9 @@ def _status(store: Store) -> Status:
 def _name(folder: Folder, trained: list[Record], asked: list[Record]) -> None:
     """Give models and protocols the words of the page. How a model was asked is part of what it is called there."""
     protocols = protocol_labels([record["cell"]["protocol"] for record in (*trained, *asked)])
-    labels = _labels(list(dict.fromkeys(str(record["cell"]["subject"]) for record in trained)))
+    labels = told_apart(
+        {subject: without_hash(subject) for subject in (record["cell"]["subject"] for record in trained)}
+    )
     subjects = {label: subject for subject, label in labels.items()}
     for record in trained:
         cell = record["cell"]
@@ -203,13 +205,6 @@ def _how(protocol: Mapping[str, Any]) -> str:
     except (TypeError, ValueError):  # rules of another version
         words = ", ".join(f"{key} {_short(value)}" for key, value in given.items())
     return ", ".join(filter(None, [words, "teacher-forced" if FORCED in protocol else ""]))
-
-
-def _labels(subjects: list[str]) -> dict[str, str]:
-    """A short label for every subject, or its whole text where two would look alike."""
-    short = {subject: label_of(subject) for subject in subjects}
-    often = Counter(short.values())
-    return {subject: label if often[label] == 1 else subject for subject, label in short.items()}
 
 
 def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:
@@ -245,13 +240,13 @@ def _short(value: Any) -> str:
 
 
 def _say_versions(folder: Folder) -> None:
-    other = {version: count for version, count in folder.versions.items() if version != statetrack.__version__}
+    other = {version: count for version, count in folder.versions.items() if version != __version__}
     if other:
         count = sum(other.values())
         told = ", ".join(f"{cells} by version {version}" for version, cells in sorted(other.items()))
         folder.notices.append(
             f"{count} of {plural(len(folder.cells), 'cell')} {verb(count, 'was', 'were')} made by another version "
-            f"({told}); this page was made by version {statetrack.__version__}. Numbers of different versions may not "
+            f"({told}); this page was made by version {__version__}. Numbers of different versions may not "
             "be alike."
         )
 
@@ -271,7 +266,7 @@ def _read_diagnoses(folder: Folder) -> None:
                 folder.comparison = record
             else:
                 folder.diagnoses.append(
-                    record | {"label": label_of(record["model"]), "stale": record["key"] not in kept}
+                    record | {"label": without_hash(record["model"]), "stale": record["key"] not in kept}
                 )
         except (ValueError, KeyError, TypeError, OSError) as error:
             folder.notices.append(f"{DIAGNOSIS}/{path.name} cannot be read ({error}); left out.")

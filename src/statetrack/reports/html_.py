@@ -8,11 +8,11 @@ import re
 from importlib.resources import files
 from typing import Any
 
-import statetrack
 from statetrack.reports import vega
 from statetrack.reports.figure import Figure
 from statetrack.reports.page import Page, Section
 from statetrack.reports.table import Table
+from statetrack.version import __version__
 
 # Nothing is fetched from anywhere, whatever a record holds. Vega compiles its expressions, so 'unsafe-eval'.
 POLICY = (
@@ -30,7 +30,7 @@ def write(page: Page, bundle: str) -> str:
     parts = {
         "policy": POLICY,
         "title": html.escape(page.title),
-        "version": html.escape(statetrack.__version__),
+        "version": html.escape(__version__),
         "style": _asset("page.css"),
         "summary": "".join(f"<li>{_sentence(sentence)}</li>" for sentence in page.summary),
         "facts": "".join(

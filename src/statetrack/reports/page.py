@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from statetrack.cli.output import first_sentence
 from statetrack.errors import BadInput
-from statetrack.formatting import plural, verb
+from statetrack.formatting import first_sentence, plural, verb
 from statetrack.reports import asked, diagnosed, judged, provenance, tables, trained, words
 from statetrack.reports.figure import Figure
 from statetrack.reports.folder import Folder

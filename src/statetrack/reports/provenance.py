@@ -7,13 +7,13 @@ import shlex
 from collections import Counter
 from typing import Any
 
-import statetrack
 from statetrack.errors import BadInput
 from statetrack.reports.folder import Folder
 from statetrack.results import Cell, Store
 from statetrack.sweeps import Sweep, plan, shipped
 from statetrack.sweeps.kinds import KINDS
 from statetrack.sweeps.overview import ORDER
+from statetrack.version import __version__
 
 MOST = 20  # command lines
 APART = ("name", "rates", "stream")  # of a protocol: they have options of their own
@@ -29,7 +29,7 @@ def lines(folder: Folder, command: str) -> list[tuple[str, str]]:
         ("cells", ", ".join(f"{counts[name]} {name}" for name in ORDER) + f", {len(folder.status.damaged)} damaged"),
         ("seeds", ", ".join(map(str, folder.seeds)) or "none"),
         ("devices", _counted(folder, "device")),
-        ("statetrack", f"{statetrack.__version__} made this page; results by version {made_by or 'none'}"),
+        ("statetrack", f"{__version__} made this page; results by version {made_by or 'none'}"),
         ("torch", _counted(folder, "torch")),
         ("Python", platform.python_version()),
     ]

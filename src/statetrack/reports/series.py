@@ -47,22 +47,6 @@ class Series:
         return self.dash != SOLID
 
 
-def label_of(subject: str) -> str:
-    """A subject without the hash of its file, which says nothing to a reader.
-
-    >>> label_of("mine.py:Model[dim=8,sha256=0123abcd]"), label_of("gru[hidden=64]")
-    ('mine.py:Model[dim=8]', 'gru[hidden=64]')
-    """
-    try:
-        name, options = spec.parse(subject)
-    except BadInput:
-        return subject
-    if "sha256" not in options:
-        return subject
-    inside = ",".join(f"{key}={value}" for key, value in options.items() if key != "sha256")
-    return f"{name}[{inside}]" if inside else name
-
-
 def group_of(subject: str) -> str:
     """The architecture that a model is a size or a variant of.
 

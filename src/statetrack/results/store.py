@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import statetrack
 from statetrack.errors import BadInput
 from statetrack.files import write_whole
 from statetrack.results.cell import Cell
+from statetrack.version import __version__
 
 DONE, DIVERGED, FAILED, SKIPPED = "done", "diverged", "failed", "skipped"
 FINISHED = (DONE, DIVERGED)
@@ -201,7 +201,7 @@ def no_result(cell: Cell, status: str, reason: str) -> dict[str, Any]:
     """The record of a cell that failed or was skipped, with the reason in one line."""
     return {
         "cell": cell.to_dict(),
-        "version": statetrack.__version__,
+        "version": __version__,
         "status": status,
         "reason": " ".join(reason.split()),
     }

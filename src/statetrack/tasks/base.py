@@ -25,7 +25,6 @@ from statetrack.tasks import draws
 if TYPE_CHECKING:
     from typing import Self
 
-    from statetrack.theory import Floors, Passport
 
 MAX_LENGTH = 2**24
 MAX_VALUES = 2**31  # rows times length of one call
@@ -203,18 +202,6 @@ class Task(ABC):
     def answers(self, inputs: ArrayLike) -> NDArray[Any]:
         """The real value of the answer after every input."""
         return self.value(self.targets(inputs))
-
-    def passport(self) -> Passport:
-        """What the task is: its states, its algebra, the circuit class that follows."""
-        from statetrack.theory import passport
-
-        return passport(self)
-
-    def floors(self, length: int) -> Floors:
-        """What the best of several trivial strategies scores on rows of this length."""
-        from statetrack.theory import floors
-
-        return floors(self, length)
 
     def _mask(self, run: Run, ends: bool) -> NDArray[np.uint8]:
         mask = run.defined.astype(np.uint8)

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import nn
 
-import statetrack
 from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check, model
@@ -30,6 +29,7 @@ from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
 from statetrack.training.protocol import Progress, Protocol, fuse_from, plain, protocol
+from statetrack.version import __version__
 
 MOST_SEED = 2**63 - 1
 CHEAP_FLOOR = 4096  # positions up to which the floor of a longer row is worth its time
@@ -57,7 +57,7 @@ class Result:
         return bool(self.record["solved"])
 
     def to_dict(self) -> dict[str, Any]:
-        return {"cell": self.cell.to_dict(), "version": statetrack.__version__, **self.record}
+        return {"cell": self.cell.to_dict(), "version": __version__, **self.record}
 
 
 def train(

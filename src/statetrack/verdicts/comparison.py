@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import statetrack
 from statetrack.results import Cell, Store
 from statetrack.results import diagnosis as files
 from statetrack.results.diagnosis import LeftOut
@@ -13,6 +12,7 @@ from statetrack.results.store import FINISHED, Damage
 from statetrack.sweeps.kinds import TRAIN, kind_of
 from statetrack.verdicts.ablations import Seen, ablations
 from statetrack.verdicts.patterns import patterns
+from statetrack.version import __version__
 
 NOT_YET = "not diagnosed yet"
 
@@ -39,7 +39,7 @@ def compared(store: Store, named: list[LeftOut]) -> dict[str, Any]:
                is None]  # fmt: skip
     return {
         "format": files.FORMAT,
-        "version": statetrack.__version__,
+        "version": __version__,
         "cells": [_line(one) for one in seen if one.diagnosis and one.cell.key not in keys],
         "left_out": [*named, *waiting],
         "ablations": ablations(seen),

@@ -7,7 +7,7 @@ back as a reply with a failure, so that the others keep what they have.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput, need
 
 LOCAL = "hf:"
+ENTRY_POINTS, PROVIDERS = "statetrack.engines", "inspect"  # under which an engine for PROVIDER/MODEL registers
 UNMEASURED = ("attempt_timeout", "base_url", "max_connections", "max_retries", "timeout")
 """Settings that change how a model is reached and not what it says: no part of what a result is filed under."""
 
@@ -69,5 +70,7 @@ def engine(model: str, **options: Any) -> Engine:
 
         return HFEngine.load(model.removeprefix(LOCAL), **options)
     need("inspect_ai", "inspect", f"model {model}")
-    made: Engine = import_module("statetrack.integrations.inspect.engine").engine(model, **options)
-    return made
+    for point in entry_points(group=ENTRY_POINTS, name=PROVIDERS):
+        made: Engine = point.load()(model, **options)
+        return made
+    raise BadInput(f"model {model} needs the engine {PROVIDERS!r} of {ENTRY_POINTS}, which nothing here offers")

@@ -14,7 +14,6 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task, TaskConfig
 from lm_eval.filters import build_filter_ensemble
 
-import statetrack
 from statetrack.asking import Question, question
 from statetrack.asking.answers import Form
 from statetrack.asking.prompts import SEED_PROMPT
@@ -27,6 +26,7 @@ from statetrack.integrations.lm_eval.metrics import aggregations, names
 from statetrack.integrations.lm_eval.options import Options
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
+from statetrack.version import __version__
 
 log = logging.getLogger(LOGGER)
 
@@ -60,7 +60,7 @@ class Composition(Task):
             generation_kwargs=self.generation(),
             metadata={  # what goes into the results; the model's arguments, which the harness mixes in, do not
                 "version": self.VERSION,
-                "statetrack": statetrack.__version__,
+                "statetrack": __version__,
                 "options": self.options.to_dict(),
                 "findings": self.findings,
             },
