@@ -66,7 +66,7 @@ def gap() -> dict[str, list[str]]:
     """What GAP says of every group: order, classes, size of the centre, exponent, orders of the derived series."""
     program = shutil.which("gap")
     if program is None:
-        pytest.skip("GAP is not installed (Debian: gap-core)")
+        pytest.skip("GAP is not installed (Debian: gap-core gap-primgrp gap-smallgrp gap-transgrp)")
     lines = []
     for name in catalogue():
         products = ",".join("*".join(map(one_based, to_cycles(g))) for g in group(name).generators)
