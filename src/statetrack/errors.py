@@ -1,4 +1,4 @@
-"""The two ways in which statetrack says no, each in one line.
+"""The ways in which statetrack says no, each in one line.
 
 >>> from statetrack.errors import unknown
 >>> print(unknown("group", "s55", ["s5", "s6", "a5"]))
@@ -21,6 +21,20 @@ class BadInput(ValueError):
 
 class MissingExtra(BadInput):
     """A library that only some uses need is not installed."""
+
+
+class OutOfMemory(BadInput):
+    """What was asked for does not fit into memory, or not beside what is there."""
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, without line breaks, and behind its type unless it is our own.
+
+    >>> one_line(BadInput("no such\n  task")), one_line(KeyError("x"))
+    ('no such task', "KeyError: 'x'")
+    """
+    text = " ".join(str(error).split())
+    return text if isinstance(error, BadInput) and text else f"{type(error).__name__}: {text}"
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:

@@ -16,16 +16,7 @@ from statetrack.data.identify import Claim, claim, generated, invariants, same_a
 from statetrack.data.maps import KEY, PermutationMap
 from statetrack.data.read import DataSet, find, recorded_sha256
 from statetrack.data.rows import CONVENTIONS
-from statetrack.data.tally import (
-    Mistakes,
-    Tally,
-    exact_buckets,
-    nearest_buckets,
-    repeats,
-    repeats_by_chance,
-    shared,
-    shared_by_chance,
-)
+from statetrack.data.tally import Mistakes, Tally, exact_buckets, nearest_buckets
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.tasks.groups import family, group, usual_name
@@ -157,11 +148,8 @@ def _reversed_labels(followed: str, declared: str, counts: dict[str, int], rows:
 def _ids(known: PermutationMap, tallies: dict[str, Tally]) -> Section:
     used = set().union(*(tally.used for tally in tallies.values()))
     outside = {split: tally.outside for split, tally in tallies.items()}
-    facts = {
-        "in_map": len(known.ids),
-        "used": len(used),
-        "rows_outside": {split: n.count for split, n in outside.items()},
-    }
+    counts = {split: mistakes.count for split, mistakes in outside.items()}
+    facts = {"in_map": len(known.ids), "used": len(used), "rows_outside": counts}
     return facts, _listed(outside, "an ID outside the map", "ID")
 
 
@@ -199,10 +187,10 @@ def _lengths(tallies: dict[str, Tally]) -> dict[str, Any]:
 def _duplicates(tallies: dict[str, Tally]) -> Section:
     """Equal sequences; short ones repeat by chance, so only what chance does not explain is a finding."""
     symbols = len(set().union(*(tally.used for tally in tallies.values())))
-    within = {split: _measured(repeats(each), repeats_by_chance(each, symbols)) for split, each in tallies.items()}
+    within = {split: _measured(each.repeats, each.repeats_by_chance(symbols)) for split, each in tallies.items()}
     across = {
-        f"{a}/{b}": _measured(shared(tallies[a], tallies[b]), shared_by_chance(tallies[a], tallies[b], symbols))
-        for a, b in combinations(tallies, 2)
+        f"{a}/{b}": _measured(one.shared(other), one.shared_by_chance(other, symbols))
+        for (a, one), (b, other) in combinations(tallies.items(), 2)
     }
     wrong = [
         plural(n["rows"], "row", f"of {split} repeats", f"of {split} repeat") + " an earlier one"

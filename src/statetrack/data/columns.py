@@ -38,12 +38,9 @@ class Alphabet:
     @property
     def texts(self) -> NDArray[np.bytes_]:
         """What JSON writes for each of them."""
-        integers = self.values.dtype.kind in "iu"
-        texts = (
-            self.values.astype(np.bytes_)
-            if integers
-            else np.array([json.dumps(v).encode() for v in self.values.tolist()])
-        )
+        texts = self.values.astype(np.bytes_)
+        if self.values.dtype.kind not in "iu":
+            texts = np.array([json.dumps(value).encode() for value in self.values.tolist()])
         return np.append(texts, b"null") if self.gaps else texts
 
     @cached_property
@@ -66,12 +63,16 @@ class Column(Protocol):
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Words with spaces between them, as one string a row."""
+class Coded:
+    """Codes of an alphabet, those of each row from its start to the next one's."""
 
     alphabet: Alphabet
     codes: NDArray[np.int32]
     starts: Starts
+
+
+class Joined(Coded):
+    """Words with spaces between them, as one string a row."""
 
     def json(self) -> list[bytes]:
         return [b'"%b"' % text for text in _cut(*self.alphabet.spaced.join(self.codes, self.starts))]
@@ -82,13 +83,8 @@ class Joined:
         return pa.StringArray.from_buffers(rows, pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(data))
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(Coded):
     """A list of numbers a row."""
-
-    alphabet: Alphabet
-    codes: NDArray[np.int32]
-    starts: Starts
 
     def json(self) -> list[bytes]:
         return [b"[%b]" % text for text in _cut(*self.alphabet.listed.join(self.codes, self.starts))]

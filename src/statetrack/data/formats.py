@@ -9,7 +9,7 @@ import json
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from statetrack.data.columns import Same, arrow
 from statetrack.data.rows import Chunk
@@ -56,27 +56,43 @@ class JsonLines(Format):
         self.file.write(b"".join([line % values for values in zip(*varying)]))
 
 
-class Parquet(Format):
-    """Parquet with zstd. Long strings and lists of numbers hardly repeat, so only what repeats gets a dictionary."""
+class ArrowFormat(Format):
+    """A format that pyarrow writes. Its writer is made for the first chunk, which says what the columns are."""
+
+    module: ClassVar[str]
+    purpose: ClassVar[str]
 
     def __init__(self, path: Path) -> None:
-        self.parquet = need("pyarrow.parquet", "data", "a Parquet file")
+        self.library: Any = need(self.module, "data", self.purpose)
         super().__init__(path)
         self.writer: Any = None
 
     def write(self, rows: int, chunk: Chunk) -> None:
-        table = _table(rows, chunk)
+        table = arrow().table({name: column.arrow(rows) for name, column in chunk.items()})
         if self.writer is None:
-            repeating = [name for name, column in chunk.items() if isinstance(column, Same)]
-            self.writer = self.parquet.ParquetWriter(
-                arrow().PythonFile(self.file, mode="w"), table.schema, compression="zstd", compression_level=1,
-                use_dictionary=repeating, write_statistics=repeating, store_schema=False,
-            )  # fmt: skip
-        self.writer.write_table(table, row_group_size=rows)
+            self.writer = self.opened(arrow().PythonFile(self.file, mode="w"), table.schema, chunk)
+        self.writer.write_table(table, rows)  # a chunk stays together
+
+    @abstractmethod
+    def opened(self, file: Any, schema: Any, chunk: Chunk) -> Any:
+        """The writer of chunks like this one."""
 
     def finish(self) -> str:
         self.writer.close()
         return super().finish()
+
+
+class Parquet(ArrowFormat):
+    """Parquet with zstd. Long strings and lists of numbers hardly repeat, so only what repeats gets a dictionary."""
+
+    module, purpose = "pyarrow.parquet", "a Parquet file"
+
+    def opened(self, file: Any, schema: Any, chunk: Chunk) -> Any:
+        repeating = [name for name, column in chunk.items() if isinstance(column, Same)]
+        return self.library.ParquetWriter(
+            file, schema, compression="zstd", compression_level=1,
+            use_dictionary=repeating, write_statistics=repeating, store_schema=False,
+        )  # fmt: skip
 
     def abandon(self) -> None:
         if self.writer is not None:
@@ -84,27 +100,13 @@ class Parquet(Format):
         super().abandon()
 
 
-class ArrowStream(Format):
+class ArrowStream(ArrowFormat):
     """The file inside a data set folder: Arrow's streaming format, a chunk a record batch."""
 
-    def __init__(self, path: Path) -> None:
-        self.ipc = need("pyarrow.ipc", "data", "a data set folder")
-        super().__init__(path)
-        self.writer: Any = None
+    module, purpose = "pyarrow.ipc", "a data set folder"
 
-    def write(self, rows: int, chunk: Chunk) -> None:
-        table = _table(rows, chunk)
-        if self.writer is None:
-            self.writer = self.ipc.new_stream(arrow().PythonFile(self.file, mode="w"), table.schema)
-        self.writer.write_table(table)
-
-    def finish(self) -> str:
-        self.writer.close()
-        return super().finish()
-
-
-def _table(rows: int, chunk: Chunk) -> Any:
-    return arrow().table({name: column.arrow(rows) for name, column in chunk.items()})
+    def opened(self, file: Any, schema: Any, chunk: Chunk) -> Any:
+        return self.library.new_stream(file, schema)
 
 
 ENDINGS: dict[str, type[Format]] = {".jsonl": JsonLines, ".parquet": Parquet}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class Lengths:
     drawn: bool = False
 
     @classmethod
-    def read(cls, text: str) -> Lengths:
+    def read(cls, text: str) -> Self:
         """Lengths from '500', '64,128,256' or '3..1024'."""
         tidy = text.replace(" ", "")
         if not re.fullmatch(r"[+-]?\d+(,[+-]?\d+)*|[+-]?\d+\.\.[+-]?\d+", tidy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,12 @@ class PermutationMap:
     images: Images
 
     @classmethod
-    def of_group(cls, group: Group) -> PermutationMap:
+    def of_group(cls, group: Group) -> Self:
         """The map that our own IDs make."""
         return cls(np.arange(group.order), group.elements)
 
     @classmethod
-    def read(cls, entries: Any, where: str) -> PermutationMap:
+    def read(cls, entries: Any, where: str) -> Self:
         """The map {"0": [images], ...} of a metadata file.
 
         >>> PermutationMap.read({"1": [1, 0], "0": [0, 1]}, "metadata.json").images.tolist()

@@ -219,20 +219,20 @@ def _batches(file: Path) -> Iterator[Any]:
 
 def _read_numbers(file: Path, first: int, seen: int, columns: Columns) -> Rows:
     """`first` is the number of the first row in its file; `seen` rows of the split came before."""
-    sequences = _texts(file, first, columns, SEQUENCE)
-    try:
-        ids, starts = numbers(sequences)
-    except NotNumbers as error:
-        raise BadInput(f"{file}, row {first + error.row}: {SEQUENCE}: {error.problem}") from None
-    try:
-        targets, target_starts = numbers(_texts(file, first, columns, TARGET))
-    except NotNumbers as error:
-        raise BadInput(f"{file}, row {first + error.row}: {TARGET}: {error.problem}") from None
+    ids, starts = _numbers(file, first, columns, SEQUENCE)
+    targets, target_starts = _numbers(file, first, columns, TARGET)
     several = np.flatnonzero(np.diff(target_starts) != 1)
     if len(several):
         raise BadInput(f"{file}, row {first + several[0]}: {TARGET} should be the number of one element")
     declared = {name: columns[name] for name in DECLARED if name in columns}
     return Rows(seen + 1, ids, starts, targets, declared)
+
+
+def _numbers(file: Path, first: int, columns: Columns, name: str) -> tuple[NDArray[np.int64], Starts]:
+    try:
+        return numbers(_texts(file, first, columns, name))
+    except NotNumbers as error:
+        raise BadInput(f"{file}, row {first + error.row}: {name}: {error.problem}") from None
 
 
 def _texts(file: Path, first: int, columns: Columns, name: str) -> list[str]:

@@ -84,6 +84,31 @@ class Tally:
     def all_marks(self) -> NDArray[np.uint64]:
         return np.concatenate(self.marks) if self.marks else np.empty(0, np.uint64)
 
+    @property
+    def repeats(self) -> int:
+        """Rows whose sequence came before in the split."""
+        return self.rows - len(np.unique(self.all_marks))
+
+    def repeats_by_chance(self, symbols: int) -> float:
+        """The repeats to be expected when n rows of length L are drawn evenly from N = symbols**L sequences.
+
+        n - N (1 - (1 - 1/N)**n), summed over the lengths: n minus the number of different sequences seen.
+        """
+        expected = 0.0
+        for length, rows in self.lengths.items():
+            sequences = _sequences(symbols, length)
+            expected += rows - sequences * _hit(rows, sequences)
+        return max(0.0, expected)
+
+    def shared(self, other: Tally) -> int:
+        """Rows of another split whose sequence is in this one as well."""
+        return int(np.isin(other.all_marks, self.all_marks).sum())
+
+    def shared_by_chance(self, other: Tally, symbols: int) -> float:
+        """The shared rows to be expected: each of the other's meets one of this split's n with 1 - (1 - 1/N)**n."""
+        counts = ((self.lengths.get(length, 0), length, rows) for length, rows in other.lengths.items())
+        return sum(rows * _hit(own, _sequences(symbols, length)) for own, length, rows in counts)
+
 
 def _first_outside(rows: Rows, row: int, inside: NDArray[np.bool_]) -> int:
     """The first ID of a row that the map does not hold; its target when the sequence is whole."""
@@ -116,35 +141,6 @@ def nearest_buckets(lengths: Counter[int]) -> dict[int, int]:
 def exact_buckets(lengths: Counter[int]) -> dict[int, int]:
     """How many rows have exactly the length of each bucket."""
     return {bucket: lengths.get(bucket, 0) for bucket in BUCKETS.tolist()}
-
-
-def repeats(tally: Tally) -> int:
-    """Rows of a split whose sequence came before in it."""
-    return tally.rows - len(np.unique(tally.all_marks))
-
-
-def shared(one: Tally, other: Tally) -> int:
-    """Rows of the second split whose sequence is in the first as well."""
-    return int(np.isin(other.all_marks, one.all_marks).sum())
-
-
-def repeats_by_chance(tally: Tally, symbols: int) -> float:
-    """The repeats to be expected when n rows of length L are drawn evenly from N = symbols**L sequences.
-
-    n - N (1 - (1 - 1/N)**n), summed over the lengths: n minus the number of different sequences seen.
-    """
-    expected = 0.0
-    for length, rows in tally.lengths.items():
-        sequences = _sequences(symbols, length)
-        expected += rows - sequences * _hit(rows, sequences)
-    return max(0.0, expected)
-
-
-def shared_by_chance(one: Tally, other: Tally, symbols: int) -> float:
-    """The shared rows to be expected: each of the second split's meets one of the first's n with 1 - (1 - 1/N)**n."""
-    return sum(
-        rows * _hit(one.lengths.get(length, 0), _sequences(symbols, length)) for length, rows in other.lengths.items()
-    )
 
 
 def _sequences(symbols: int, length: int) -> float:

@@ -77,7 +77,7 @@ def numbers(rows: Sequence[str]) -> tuple[NDArray[np.int64], Starts]:
     first = np.flatnonzero(digit & ~before[:-2])
     last = np.flatnonzero(digit & ~before[2:])
     starts = np.concatenate([[0], np.searchsorted(first, lines), [len(first)]])
-    _check(rows, starts, first, last)
+    _check(starts, first, last)
     return _values(written, first, last), starts
 
 
@@ -85,7 +85,7 @@ def _first_strange(row: str) -> str:
     return next(word for word in row.split() if not (word.isascii() and word.isdigit()))
 
 
-def _check(rows: Sequence[str], starts: Starts, first: NDArray[np.intp], last: NDArray[np.intp]) -> None:
+def _check(starts: Starts, first: NDArray[np.intp], last: NDArray[np.intp]) -> None:
     empty = np.flatnonzero(starts[1:] == starts[:-1])
     if len(empty):
         raise NotNumbers(int(empty[0]), "there is no number in it")

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, one_line
 from statetrack.models.sequence import SequenceModel, Shape, State
 
 
@@ -119,7 +119,7 @@ def run_file(path: Path, sha256: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise BadInput(f"{path} does not run: {type(error).__name__}: {one_line(error)}") from error
+        raise BadInput(f"{path} does not run: {one_line(error)}") from error
     return module
 
 
@@ -128,7 +128,7 @@ def from_package(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        raise BadInput(f"cannot import {name!r}: {type(error).__name__}: {one_line(error)}") from error
+        raise BadInput(f"cannot import {name!r}: {one_line(error)}") from error
 
 
 def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: int, **options: Any) -> SequenceModel:
@@ -138,7 +138,7 @@ def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: i
     except BadInput:
         raise
     except Exception as error:  # whatever somebody's constructor may raise, and memory that ran out
-        why = f"{type(error).__name__}: {one_line(error)}"
+        why = one_line(error)
         raise BadInput(f"cannot build {name} as Class(inputs=..., outputs=...): {why}") from error
     return as_model(made, name, inputs, outputs)
 
@@ -196,7 +196,7 @@ def run(name: str, model: Callable[[Tensor], Any], ids: Tensor) -> Any:
         raise
     except Exception as error:
         shape = tuple(ids.shape)
-        raise BadInput(f"{name} fails on ids of shape {shape}: {type(error).__name__}: {one_line(error)}") from error
+        raise BadInput(f"{name} fails on ids of shape {shape}: {one_line(error)}") from error
 
 
 def check_weights(name: str, model: nn.Module) -> None:
@@ -240,7 +240,7 @@ def check_repeatable(name: str, model: nn.Module, ids: Tensor) -> None:
     try:
         trial = copy.deepcopy(model).train()
     except Exception as error:
-        raise BadInput(f"{name} cannot be copied: {type(error).__name__}: {one_line(error)}") from error
+        raise BadInput(f"{name} cannot be copied: {one_line(error)}") from error
     buffers = {key: buffer.clone() for key, buffer in trial.named_buffers()}
     with torch.random.fork_rng():
         drawn = torch.get_rng_state()
@@ -267,8 +267,3 @@ def check_pieces(name: str, model: SequenceModel, ids: Tensor) -> None:
     whole, parts = run(name, model, ids), run(f"forward_from of {name}", in_pieces, ids)
     if parts.shape != whole.shape or not torch.allclose(parts, whole, rtol=1e-3, atol=1e-4):
         raise BadInput(f"{name} answers differently in two pieces (forward_from) than in one (forward)")
-
-
-def one_line(error: BaseException) -> str:
-    """An error's message without its line breaks."""
-    return " ".join(str(error).split())

@@ -13,33 +13,29 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from statetrack import ops
-from statetrack.models.layers import Decay, Linear, Rate, unit, xavier
-from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+from statetrack.models.layers import Decay, Linear, Rate, rates_of_scan, unit, xavier
+from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 
 
-class DeltaMixer(Mixer):
+class DeltaMixer(MatrixMixer):
     """Z = a S, then Z <- Z + b_j k_j (v_j - Z^T k_j)^T for j = 1..R, and S = Z."""
 
     def __init__(self, dim: int, heads: int, n_state: int, reflections: int, gated: bool, negative: bool) -> None:
-        super().__init__()
-        self.heads, self.n_state, self.reflections = heads, n_state, reflections
+        super().__init__(heads, n_state)
+        self.reflections = reflections
         self.query = xavier(Linear(dim, heads * n_state, bias=False))
         self.project = xavier(Linear(dim, 2 * reflections * heads * n_state, bias=False))
         self.rate = Rate(dim, reflections * heads, 0, 2 if negative else 1)
         self.gate = Decay(dim, heads) if gated else None
         self.out = xavier(Linear(heads * n_state, dim, bias=False))
 
-    def state_shapes(self) -> list[Shape]:
-        return [(self.heads, self.n_state, self.n_state)]
-
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         q = F.silu(self.query(x)).unflatten(-1, (self.heads, self.n_state))
         k, v = F.silu(self.project(x)).unflatten(-1, (2, self.reflections, self.heads, self.n_state)).unbind(2)
         b = self.rate(x).unflatten(-1, (self.reflections, self.heads))
         a = self.gate(x) if self.gate is not None else torch.ones_like(b[:, :, 0])
-        # The scan's first write reads the state before its decay: a S - a b k k^T S = (I - b k k^T) a S.
-        beta = torch.cat([b[:, :, :1] * a.unsqueeze(2), b[:, :, 1:]], dim=2)
-        y, last = ops.e88_scan(unit(q), unit(k), b.unsqueeze(-1) * v, a, beta, nonlinearity="identity", state=state[0])
+        q, k, beta = unit(q), unit(k), rates_of_scan(b, a)
+        y, last = ops.e88_scan(q, k, b.unsqueeze(-1) * v, a, beta, nonlinearity="identity", state=state[0])
         return self.out(y.flatten(-2)), (last,)
 
 
@@ -47,19 +43,9 @@ class DeltaNet(Stack):
     """DeltaNet, Gated DeltaNet (`gated`) or DeltaProduct (`reflections` above 1); `negative` lets b reach 2."""
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        layers: int = 1,
-        heads: int = 4,
-        n_state: int = 8,
-        dim: int = 64,
-        reflections: int = 1,
-        gated: bool = False,
-        negative: bool = False,
-        learned_start: bool = False,
-    ) -> None:
+        self, *, inputs: int, outputs: int, layers: int = 1, heads: int = 4, n_state: int = 8, dim: int = 64,
+        reflections: int = 1, gated: bool = False, negative: bool = False, learned_start: bool = False,
+    ) -> None:  # fmt: skip
         whole_numbers(inputs=inputs, layers=layers, heads=heads, n_state=n_state, dim=dim, reflections=reflections)
-        mixers: list[Mixer] = [DeltaMixer(dim, heads, n_state, reflections, gated, negative) for _ in range(layers)]
+        mixers = [DeltaMixer(dim, heads, n_state, reflections, gated, negative) for _ in range(layers)]
         super().__init__(inputs, outputs, dim, mixers, learned_start)

@@ -16,27 +16,24 @@ from torch import Tensor, nn
 from statetrack import ops
 from statetrack.errors import unknown
 from statetrack.models.layers import Decay, Linear, Rate, unit, xavier
-from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 
 FORMS = ("document", "published", "gain")
 
 
-class E88Mixer(Mixer):
+class E88Mixer(MatrixMixer):
     """[q|k|v] = silu(W x), q and k of length 1, the scan, and W_o on the heads side by side."""
 
     def __init__(self, dim: int, heads: int, n_state: int, form: str, tanh: bool) -> None:
-        super().__init__()
+        super().__init__(heads, n_state)
         if form not in FORMS:
             raise unknown("form of E88", form, FORMS)
-        self.heads, self.n_state, self.form = heads, n_state, form
+        self.form = form
         self.nonlinearity = "tanh" if tanh else "identity"
         self.project = xavier(Linear(dim, 3 * heads * n_state, bias=False))
         self.decay: nn.Module = Rate(dim, heads, 0, 2, start=2.0) if form == "gain" else Decay(dim, heads)
         self.beta = Rate(dim, heads, 0, 4, start=0.0) if form == "gain" else None
         self.out = xavier(Linear(heads * n_state, dim, bias=False))
-
-    def state_shapes(self) -> list[Shape]:
-        return [(self.heads, self.n_state, self.n_state)]
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         q, k, v = F.silu(self.project(x)).unflatten(-1, (3, self.heads, self.n_state)).unbind(-3)
@@ -53,18 +50,9 @@ class E88(Stack):
     """Blocks of RMSNorm, E88 and a residual; no MLP between them."""
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        layers: int = 1,
-        heads: int = 16,
-        n_state: int = 32,
-        dim: int = 128,
-        form: str = "document",
-        tanh: bool = True,
-        learned_start: bool = False,
-    ) -> None:
+        self, *, inputs: int, outputs: int, layers: int = 1, heads: int = 16, n_state: int = 32, dim: int = 128,
+        form: str = "document", tanh: bool = True, learned_start: bool = False,
+    ) -> None:  # fmt: skip
         whole_numbers(inputs=inputs, layers=layers, heads=heads, n_state=n_state, dim=dim)
-        mixers: list[Mixer] = [E88Mixer(dim, heads, n_state, form, tanh) for _ in range(layers)]
+        mixers = [E88Mixer(dim, heads, n_state, form, tanh) for _ in range(layers)]
         super().__init__(inputs, outputs, dim, mixers, learned_start)

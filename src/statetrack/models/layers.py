@@ -127,6 +127,14 @@ def inverse_softplus_dt(heads: int, low: float = 1e-3, high: float = 0.1) -> Ten
     return dt + torch.log(-torch.expm1(-dt))
 
 
+def rates_of_scan(b: Tensor, a: Tensor) -> Tensor:
+    """The betas (B, T, R, H) with which E88's scan reflects the decayed state a S at the rates b.
+
+    Its first write reads the state before the decay: a S - a b k k^T S = (I - b k k^T) a S.
+    """
+    return torch.cat([b[:, :, :1] * a.unsqueeze(2), b[:, :, 1:]], dim=2)
+
+
 def xavier(layer: Linear) -> Linear:
     """The layer with weights uniform by Xavier and Glorot's rule."""
     nn.init.xavier_uniform_(layer.weight)

@@ -10,25 +10,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from statetrack.models.layers import Linear, Rate, at_least_float32, per_row, unit, xavier
-from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 
 
-class M2RNNMixer(Mixer):
+class M2RNNMixer(MatrixMixer):
     """q, k, v as in E88; f = sigmoid(W_f x + bias) one number a head; W starts at the identity, w_r at one."""
 
     compilable = False
 
     def __init__(self, dim: int, heads: int, n_state: int) -> None:
-        super().__init__()
-        self.heads, self.n_state = heads, n_state
+        super().__init__(heads, n_state)
         self.project = xavier(Linear(dim, 3 * heads * n_state, bias=False))
         self.forget = Rate(dim, heads, 0, 1)
         self.W = nn.Parameter(torch.eye(n_state).repeat(heads, 1, 1))
         self.w_r = nn.Parameter(torch.ones(heads, n_state))
         self.out = xavier(Linear(heads * n_state, dim, bias=False))
-
-    def state_shapes(self) -> list[Shape]:
-        return [(self.heads, self.n_state, self.n_state)]
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         q, k, v = F.silu(self.project(x)).unflatten(-1, (3, self.heads, self.n_state)).unbind(-3)
@@ -54,16 +50,9 @@ class M2RNN(Stack):
     """Blocks of RMSNorm, M2RNN and a residual, in the size of the small E88."""
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        layers: int = 1,
-        heads: int = 4,
-        n_state: int = 8,
-        dim: int = 64,
+        self, *, inputs: int, outputs: int, layers: int = 1, heads: int = 4, n_state: int = 8, dim: int = 64,
         learned_start: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         whole_numbers(inputs=inputs, layers=layers, heads=heads, n_state=n_state, dim=dim)
-        mixers: list[Mixer] = [M2RNNMixer(dim, heads, n_state) for _ in range(layers)]
+        mixers = [M2RNNMixer(dim, heads, n_state) for _ in range(layers)]
         super().__init__(inputs, outputs, dim, mixers, learned_start)

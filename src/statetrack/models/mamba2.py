@@ -86,24 +86,12 @@ class Mamba2(Stack):
     """Blocks of RMSNorm, Mamba-2 and a residual; no MLP between them."""
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        layers: int = 4,
-        d_model: int = 64,
-        d_state: int = 16,
-        head_dim: int = 16,
-        expand: int = 2,
-        conv_width: int = 4,
-        negative: bool = False,
-        learned_start: bool = False,
-    ) -> None:
+        self, *, inputs: int, outputs: int, layers: int = 4, d_model: int = 64, d_state: int = 16, head_dim: int = 16,
+        expand: int = 2, conv_width: int = 4, negative: bool = False, learned_start: bool = False,
+    ) -> None:  # fmt: skip
         whole_numbers(layers=layers, d_model=d_model, d_state=d_state, head_dim=head_dim)
         whole_numbers(expand=expand, conv_width=conv_width)
         if expand * d_model % head_dim:
             raise BadInput(f"head_dim {head_dim} does not divide expand x d_model = {expand * d_model}")
-        mixers: list[Mixer] = [
-            Mamba2Mixer(d_model, d_state, head_dim, expand, conv_width, negative) for _ in range(layers)
-        ]
+        mixers = [Mamba2Mixer(d_model, d_state, head_dim, expand, conv_width, negative) for _ in range(layers)]
         super().__init__(inputs, outputs, d_model, mixers, learned_start)

@@ -16,16 +16,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from statetrack import ops
-from statetrack.models.layers import Linear, Rate, unit, xavier
-from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
+from statetrack.models.layers import Linear, Rate, rates_of_scan, unit, xavier
+from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 
 
-class ReflectionMixer(Mixer):
+class ReflectionMixer(MatrixMixer):
     """k_j = W_j x of length 1, b_j = 2 sigmoid(.), a = 1 + sigmoid(.) with tanh or a = 1 without; y = MLP(S)."""
 
     def __init__(self, dim: int, heads: int, n_state: int, reflections: int, hidden: int, tanh: bool) -> None:
-        super().__init__()
-        self.heads, self.n_state, self.reflections = heads, n_state, reflections
+        super().__init__(heads, n_state)
+        self.reflections = reflections
         self.nonlinearity = "tanh" if tanh else "identity"
         self.keys = xavier(Linear(dim, reflections * heads * n_state, bias=False))
         self.rate = Rate(dim, reflections * heads, 0, 2)
@@ -33,16 +33,11 @@ class ReflectionMixer(Mixer):
         self.read = Linear(heads * n_state * n_state, hidden)
         self.out = Linear(hidden, dim)
 
-    def state_shapes(self) -> list[Shape]:
-        return [(self.heads, self.n_state, self.n_state)]
-
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         k = unit(self.keys(x).unflatten(-1, (self.reflections, self.heads, self.n_state)))
         b = self.rate(x).unflatten(-1, (self.reflections, self.heads))
         a = self.gain(x) if self.gain is not None else torch.ones_like(b[:, :, 0])
-        # The scan's first write reads the state before its decay: a S - a b k k^T S = (I - b k k^T) a S.
-        beta = torch.cat([b[:, :, :1] * a.unsqueeze(2), b[:, :, 1:]], dim=2)
-        states, last = self.all_states(k, a, beta, state[0])
+        states, last = self.all_states(k, a, rates_of_scan(b, a), state[0])
         return self.out(F.gelu(self.read(states))), (last,)
 
     def all_states(self, k: Tensor, a: Tensor, beta: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -51,15 +46,9 @@ class ReflectionMixer(Mixer):
         """
         rows, steps, heads, n = len(k), k.shape[1], self.heads, self.n_state
         q = torch.eye(n, dtype=a.dtype, device=a.device).repeat_interleave(heads, dim=0).expand(rows, steps, -1, n)
-        y, last = ops.e88_scan(
-            q,
-            k.repeat(1, 1, 1, n, 1),
-            k.new_zeros(rows, steps, self.reflections, n * heads, n),
-            a.repeat(1, 1, n),
-            beta.repeat(1, 1, 1, n),
-            nonlinearity=self.nonlinearity,
-            state=state.repeat(1, n, 1, 1),
-        )
+        k, beta = k.repeat(1, 1, 1, n, 1), beta.repeat(1, 1, 1, n)
+        a, state = a.repeat(1, 1, n), state.repeat(1, n, 1, 1)
+        y, last = ops.e88_scan(q, k, torch.zeros_like(k), a, beta, nonlinearity=self.nonlinearity, state=state)
         return y.flatten(-2), last[:, :heads]
 
 
@@ -67,21 +56,11 @@ class E88Reflections(Stack):
     """Blocks of RMSNorm, reflections with gain and a residual. Without a learned start, S_0 is 0.9 (2 I - 1)."""
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        layers: int = 1,
-        heads: int = 4,
-        n_state: int = 8,
-        dim: int = 64,
-        reflections: int = 2,
-        hidden: int = 128,
-        tanh: bool = True,
-        learned_start: bool = False,
-    ) -> None:
+        self, *, inputs: int, outputs: int, layers: int = 1, heads: int = 4, n_state: int = 8, dim: int = 64,
+        reflections: int = 2, hidden: int = 128, tanh: bool = True, learned_start: bool = False,
+    ) -> None:  # fmt: skip
         whole_numbers(layers=layers, heads=heads, n_state=n_state, dim=dim, reflections=reflections, hidden=hidden)
-        mixers: list[Mixer] = [ReflectionMixer(dim, heads, n_state, reflections, hidden, tanh) for _ in range(layers)]
+        mixers = [ReflectionMixer(dim, heads, n_state, reflections, hidden, tanh) for _ in range(layers)]
         super().__init__(inputs, outputs, dim, mixers, learned_start)
 
     def initial_state(self, batch: int, device: torch.device | str | None = None) -> State:

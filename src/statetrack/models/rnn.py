@@ -25,16 +25,9 @@ class ClassicRNN(SequenceModel):
     foldable = False
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        cell: str = "tanh",
-        layers: int = 1,
-        hidden: int = 128,
-        dim: int = 128,
+        self, *, inputs: int, outputs: int, cell: str = "tanh", layers: int = 1, hidden: int = 128, dim: int = 128,
         learned_start: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(inputs, outputs)
         if cell not in CELLS:
             raise unknown("cell", cell, CELLS)

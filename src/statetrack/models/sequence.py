@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -116,10 +116,23 @@ class Mixer(nn.Module):
         raise NotImplementedError
 
 
+class MatrixMixer(Mixer):
+    """A mixer whose state is one square matrix a head."""
+
+    def __init__(self, heads: int, n_state: int) -> None:
+        super().__init__()
+        self.heads, self.n_state = heads, n_state
+
+    def state_shapes(self) -> list[Shape]:
+        return [(self.heads, self.n_state, self.n_state)]
+
+
 class Stack(SequenceModel):
     """Embedding, then x <- x + mixer(RMSNorm(x)) for each mixer, a final RMSNorm and a linear head."""
 
-    def __init__(self, inputs: int, outputs: int, dim: int, mixers: list[Mixer], learned_start: bool = False) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, dim: int, mixers: Sequence[Mixer], learned_start: bool = False
+    ) -> None:
         super().__init__(inputs, outputs)
         self.embedding = Embedding(inputs, dim)
         self.norms = nn.ModuleList([RMSNorm(dim) for _ in mixers])

@@ -71,16 +71,9 @@ class Transformer(Stack):
     recurrent = False
 
     def __init__(
-        self,
-        *,
-        inputs: int,
-        outputs: int,
-        layers: int = 4,
-        heads: int = 4,
-        dim: int = 64,
-        positions: int = 2048,
+        self, *, inputs: int, outputs: int, layers: int = 4, heads: int = 4, dim: int = 64, positions: int = 2048,
         rotary: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         whole_numbers(inputs=inputs, layers=layers, heads=heads, dim=dim, positions=positions)
         if dim % heads or (rotary and dim // heads % 2):
             raise BadInput(f"dim {dim} cannot be shared among {heads} heads of {'even' if rotary else 'whole'} width")

@@ -1,8 +1,10 @@
 """A task is a small exact machine: a start state, a step for each input, an answer for each state.
 
-A new task gives its parameters as dataclass fields and defines `inputs`, `outputs`, `start`, `step` and `answer`. That
-is all: `run`, which answers many rows at once, has a plain version here that steps the machine, and a task overrides it
-where speed matters (a test holds the two together). See `machines/txc.py` for the shortest example.
+A new task gives its parameters as dataclass fields and says what `inputs`, `outputs` and `step` are; also `start` and
+`answer`, where the state does not begin at 0 or is not the answer itself. What is the same for every task of a class is
+a plain attribute of it, without a type, so that it is no parameter. `run`, which answers many rows at once, has a plain
+version here that steps the machine, and a task overrides it where speed matters (a test holds the two together). See
+`machines/txc.py` for the shortest example.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.tasks import draws
-
-if TYPE_CHECKING:
-    from typing import Self
-
 
 MAX_LENGTH = 2**24
 MAX_VALUES = 2**31  # rows times length of one call
@@ -77,18 +75,18 @@ class Task(ABC):
         """The number of classes of an answer."""
 
     @abstractmethod
-    def start(self) -> Any:
-        """The state before any input: a value that can be hashed."""
-
-    @abstractmethod
     def step(self, state: Any, symbol: int) -> Any:
         """The state after one more input."""
 
-    @abstractmethod
-    def answer(self, state: Any) -> int | None:
-        """The class of the answer in this state; None where nothing is asked."""
-
     # ---- what a task may override ------------------------------------------------------------------------------------
+
+    def start(self) -> Any:
+        """The state before any input: a value that can be hashed; 0 unless a task says otherwise."""
+        return 0
+
+    def answer(self, state: Any) -> int | None:
+        """The class of the answer in this state, by default the state itself; None where nothing is asked."""
+        return state
 
     @property
     def symbol_weights(self) -> tuple[float, ...] | None:
@@ -110,7 +108,7 @@ class Task(ABC):
 
     def draw(self, keys: draws.Keys, start: int, stop: int, state: Any = None) -> Ints:
         """Inputs at the positions start..stop-1 of the rows with these keys, when the machine is in `state` there."""
-        return draws.symbols(keys, start, stop, self.inputs, draws.thresholds(self.symbol_weights, self.inputs))
+        return draws.symbols(keys, start, stop, self.inputs, draws.thresholds(self.symbol_weights))
 
     def value(self, classes: ArrayLike) -> NDArray[Any]:
         """The real value of a class of answer."""
@@ -130,10 +128,13 @@ class Task(ABC):
         for key, kind in parameter_types(type(self)).items():
             # Equal tasks have one name: p=1 and p=1.0, [1, 2] and (1.0, 2.0) are the same.
             object.__setattr__(self, key, spec.typed(getattr(self, key), kind, f"{self.label}: {key}"))
+        for field in self._own_first():
+            if "range" in field.metadata:
+                self.check_range(field.name, *field.metadata["range"])
         self.check()
 
     def check(self) -> None:
-        """Refuse parameters that make no sense; a task checks its own, then calls this."""
+        """Refuse parameters that make no sense beyond their `between`; a task checks its own, then calls this."""
         if self.ask not in ("every", "end"):
             raise BadInput(f"{self.label}: ask={self.ask} should be 'every' or 'end'")
 
@@ -154,10 +155,13 @@ class Task(ABC):
         return self.base_name
 
     def _set_parameters(self) -> dict[str, Any]:
-        """The parameters that differ from their defaults, as declared; those that many tasks share come last."""
-        fields = sorted(parameters(type(self)), key=lambda field: field.name in ("p", "weights", "ask"))
-        values = {field: getattr(self, field.name) for field in fields}
+        """The parameters that differ from their defaults."""
+        values = {field: getattr(self, field.name) for field in self._own_first()}
         return {field.name: value for field, value in values.items() if value != field.default}
+
+    def _own_first(self) -> list[dataclasses.Field[Any]]:
+        """The parameters as declared; those that many tasks share come last."""
+        return sorted(parameters(type(self)), key=lambda field: field.name in ("p", "weights", "ask"))
 
     def with_parameters(self, **changes: Any) -> Self:
         """The same task with other parameters."""
@@ -214,6 +218,11 @@ class Task(ABC):
             raise BadInput(f"split {split!r} of {self.name} should be one of {', '.join(self.splits)}")
         shown = {key: value for key, value in self._set_parameters().items() if key not in self.unseen}
         return draws.row_keys(spec.write(self.label, shown), split, seed, lengths, indices)
+
+
+def between(low: float, high: float, default: float) -> Any:
+    """A parameter that is refused outside low..high."""
+    return dataclasses.field(default=default, metadata={"range": (low, high)})
 
 
 def parameters(kind: type[Task]) -> list[dataclasses.Field[Any]]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,7 +62,7 @@ def fractions(keys: Keys, start: int, stop: int) -> NDArray[np.float64]:
     return np.ldexp((words(keys, start, stop) >> np.uint64(11)).astype(np.float64), -53)
 
 
-def thresholds(weights: Sequence[float] | None, symbols: int) -> NDArray[np.uint64] | None:
+def thresholds(weights: Sequence[float] | None) -> NDArray[np.uint64] | None:
     """Where one symbol's share of the 2**40 draws ends and the next begins; None for equal shares."""
     if not weights:
         return None
@@ -75,7 +74,7 @@ def symbols(keys: Keys, start: int, stop: int, count: int, ends: NDArray[np.uint
     """Symbols 0..count-1 at the positions start..stop-1 of every row, with equal shares or with those of `ends`."""
     out = np.empty((len(keys), stop - start), np.int32)
     rows = max(1, _BLOCK // max(1, stop - start))
-    fill = _native_fill() if native.available() else _fill
+    fill = native.compiled(_fill_loop) if native.available() else _fill
     shares = np.empty(0, np.uint64) if ends is None else ends
     native.run_blocks(
         lambda a, b: fill(keys[a:b], start, count, ends is not None, shares, out[a:b]), len(keys), block=rows
@@ -92,10 +91,6 @@ def _fill(keys: Keys, start: int, count: int, weighted: bool, ends: NDArray[np.u
         top *= np.uint64(count)
         top >>= np.uint64(BITS)
         out[...] = top
-
-
-def _native_fill() -> Any:
-    return native.compiled(_fill_loop)
 
 
 def _fill_loop(

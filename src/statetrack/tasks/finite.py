@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.errors import BadInput
-from statetrack.tasks.base import Ints, Run, Task
+from statetrack.tasks.base import Ints, Run, Task, between
 from statetrack.tasks.scan import scan
 
 MAX_STATES = 1_000_000
@@ -53,13 +53,9 @@ def _numbered(rows: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def explore(
-    start: Hashable,
-    step: Callable[[Any, int], Hashable],
-    answer: Callable[[Any], int | None],
-    symbols: int,
-    name: str,
+    start: Hashable, step: Callable[[Any, int], Hashable], answer: Callable[[Any], int | None], symbols: int, name: str,
     most: int = MAX_STATES,
-) -> Automaton:
+) -> Automaton:  # fmt: skip
     """Write out the machine's table by following every symbol from the start, states numbered as they are met."""
     numbers: dict[Hashable, int] = {start: 0}
     states, steps = [start], []
@@ -96,18 +92,41 @@ class FiniteTask(Task):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableTask(FiniteTask):
+    """A task that is given as an automaton: the table comes first, and its numbers are the states."""
+
+    def step(self, state: int, symbol: int) -> int:
+        return int(self.automaton.steps[state, symbol])
+
+    def answer(self, state: int) -> int | None:
+        answer = int(self.automaton.answers[state])
+        return None if answer == NOTHING else answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuloTask(FiniteTask):
+    """A place on a circle of `m` places, from place 0; an input moves on by as many as its number says."""
+
+    m: int = between(2, 10_000, default=5)
+
+    @property
+    def outputs(self) -> int:
+        return self.m
+
+    def step(self, state: int, symbol: int) -> int:
+        return (state + symbol) % self.m
+
+
+@dataclass(frozen=True, kw_only=True)
 class BinaryTask(Task):
     """A task over {0, 1}; `p` is the rate of ones in the data."""
 
     p: float = 0.5
+    inputs = 2
 
     def check(self) -> None:
         super().check()
         self.check_range("p", 0, 1)
-
-    @property
-    def inputs(self) -> int:
-        return 2
 
     @property
     def symbol_weights(self) -> tuple[float, ...] | None:

@@ -38,7 +38,7 @@ class Twin:
         automaton = task.automaton
         self.maps = torch.tensor(automaton.steps.T.copy(), dtype=torch.uint8, device=device)  # (symbols, states)
         self.answers = torch.tensor(automaton.answers, dtype=torch.int64, device=device)
-        ends = draws.thresholds(task.symbol_weights, task.inputs)
+        ends = draws.thresholds(task.symbol_weights)
         self.ends = None if ends is None else torch.tensor(ends.astype(np.int64), device=device)
 
     def sample(self, length: int, count: int, seed: int, split: str, first: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -37,16 +37,11 @@ def permutations(moves: Table, answers: Table) -> SequenceModel:
     for what, rows in (("moves", acts), ("answers", products)):
         if rows.shape[1] != points or (np.sort(rows, axis=1) != np.arange(points)).any():
             raise BadInput(f"every row of {what} must be a permutation of 0 to {points - 1}")
+    inputs, outputs = len(acts), len(products)
     made = E88Reflections(
-        inputs=len(acts),
-        outputs=len(products),
-        heads=1,
-        n_state=points,
-        dim=len(acts) + len(products),
-        reflections=max(1, points - 1),
-        hidden=len(products),
-        learned_start=True,
-    )
+        inputs=inputs, outputs=outputs, heads=1, n_state=points, dim=inputs + outputs, hidden=outputs,
+        reflections=max(1, points - 1), learned_start=True,
+    )  # fmt: skip
     w = cleared(made)
     one_hot_inputs(w)
     w["start.0"][0] = POINT * (2 * torch.eye(points) - 1)

@@ -18,17 +18,9 @@ NONLINEARITIES = ("tanh", "identity")
 
 
 def e88_scan(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    decay: Tensor,
-    beta: Tensor,
-    *,
-    nonlinearity: str = "tanh",
-    state: Tensor | None = None,
-    kernel: str | None = None,
-    tanh: str = "accurate",
-) -> tuple[Tensor, Tensor]:
+    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, *, nonlinearity: str = "tanh",
+    state: Tensor | None = None, kernel: str | None = None, tanh: str = "accurate",
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Run the recurrence over a sequence and return (out, state): out (B,T,H,V) and the last state (B,H,N,V).
 
         S_t = f(decay_t * S_{t-1} + k_t (v_t - beta_t * S_{t-1}^T k_t)^T),   out_t = S_t^T q_t

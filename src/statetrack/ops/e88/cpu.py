@@ -26,6 +26,7 @@ from numba.extending import overload
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from statetrack.ops.e88.kernels import save_inputs_and_kept
 from statetrack.ops.parallel import in_threads
 
 KEEP = 16
@@ -317,12 +318,7 @@ class E88OnCPU(torch.autograd.Function):
         in_threads(forward_part, blocks, inputs, nonlinearity == "tanh", kept.numpy(), out.numpy())
         return out.squeeze(2), from_lanes(kept[:, -1], batch, heads), kept
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs[:5], output[2])
-        ctx.mark_non_differentiable(output[2])
-        ctx.saturates = inputs[6] == "tanh"
-        ctx.set_materialize_grads(False)
+    setup_context = staticmethod(save_inputs_and_kept)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Any, tuple[int | None, ...]]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from statetrack.ops.e88.padding import in_sizes
+from statetrack.ops.e88.kernels import in_sizes
 from statetrack.ops.nvrtc import bind, compiled
 
 FOLDER = Path(__file__).parent

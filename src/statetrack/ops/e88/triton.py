@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from statetrack.ops.e88.padding import in_sizes
+from statetrack.ops.e88.kernels import in_sizes, save_inputs_and_kept
 
 SIZES = (8, 16, 32, 64)
 KEEP = 16
@@ -135,12 +135,7 @@ class E88InTriton(torch.autograd.Function):
         )  # fmt: skip
         return out, last, kept
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs[:5], output[2])
-        ctx.mark_non_differentiable(output[2])
-        ctx.saturates = inputs[6] == "tanh"
-        ctx.set_materialize_grads(False)
+    setup_context = staticmethod(save_inputs_and_kept)
 
     @staticmethod
     @once_differentiable

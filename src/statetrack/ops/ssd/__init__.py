@@ -17,17 +17,9 @@ KERNELS = ("reference", "chunked", "cpu", "cuda")
 
 
 def ssd_scan(
-    x: Tensor,
-    dt: Tensor,
-    A: Tensor | None,
-    B: Tensor,
-    C: Tensor,
-    *,
-    D: Tensor | None = None,
-    decay: Tensor | None = None,
-    state: Tensor | None = None,
-    kernel: str | None = None,
-) -> tuple[Tensor, Tensor]:
+    x: Tensor, dt: Tensor, A: Tensor | None, B: Tensor, C: Tensor, *, D: Tensor | None = None,
+    decay: Tensor | None = None, state: Tensor | None = None, kernel: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return (y, state): y (B,T,H,P) and the last state (B,H,P,N).
 
         h_t = decay_t h_{t-1} + dt_t x_t B_t^T,   y_t = h_t C_t + D x_t,   decay_t = exp(dt_t A)
@@ -66,14 +58,12 @@ def ssd_scan(
         if name == "chunked":
             return ssd_chunked(wide_x, wide_dt, *log_and_sign(log_decay, factor), wide_b, wide_c, start)
         if name == "cpu":
-            from statetrack.ops.ssd.cpu import ssd_cpu
-
-            return ssd_cpu(wide_x, wide_dt, given(log_decay, factor), wide_b, wide_c, start)
-        if name == "cuda":
-            from statetrack.ops.ssd.cuda import ssd_cuda
-
-            return ssd_cuda(wide_x, wide_dt, given(log_decay, factor), wide_b, wide_c, start)
-        return ssd_reference(wide_x, wide_dt, given(log_decay, factor), wide_b, wide_c, start)
+            from statetrack.ops.ssd.cpu import ssd_cpu as scan
+        elif name == "cuda":
+            from statetrack.ops.ssd.cuda import ssd_cuda as scan
+        else:
+            scan = ssd_reference
+        return scan(wide_x, wide_dt, given(log_decay, factor), wide_b, wide_c, start)
 
     y, last = full_precision(x.device, run)
     if D is not None:
@@ -110,15 +100,9 @@ def log_and_sign(log_decay: Tensor | None, decay: Tensor | None) -> tuple[Tensor
 
 
 def check_shapes(
-    x: Tensor,
-    dt: Tensor,
-    A: Tensor | None,
-    b: Tensor,
-    c: Tensor,
-    D: Tensor | None,
-    decay: Tensor | None,
+    x: Tensor, dt: Tensor, A: Tensor | None, b: Tensor, c: Tensor, D: Tensor | None, decay: Tensor | None,
     state: Tensor | None,
-) -> None:
+) -> None:  # fmt: skip
     """Name the argument whose shape does not fit the others."""
     batch, steps, heads, p = x.shape
     if b.dim() != 4:

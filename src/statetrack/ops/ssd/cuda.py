@@ -11,7 +11,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from statetrack.ops.e88.cuda import SIZES, E88OnCUDA
-from statetrack.ops.e88.padding import in_sizes
+from statetrack.ops.e88.kernels import in_sizes
 
 WIDEST = SIZES[-1]
 

@@ -13,6 +13,8 @@ Worked by hand in S3, base (0, 1): the identity has the images (0, 1). After the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,19 +45,14 @@ def prefixes(elements: Images, ranks: Ranks, ids: NDArray[np.integer], begin: Im
     out = np.empty(ids.shape, dtype=np.int32)
     begin = np.ascontiguousarray(begin)
     flat, stride = elements.reshape(-1), elements.shape[1]
+    tables: tuple[Any, ...] = (ranks,)
     if native.available():
         loop = native.compiled(_loop)
-        given = np.ascontiguousarray(ids, dtype=np.int32)  # one kind of array, so that the loop is compiled once
         tables = ranks.cuts, ranks.weights, ranks.origin, ranks.before, ranks.following
-
-        def work(first: int, last: int) -> None:
-            loop(flat, stride, *tables, given[first:last], begin[first:last], out[first:last])
+        ids = np.ascontiguousarray(ids, dtype=np.int32)  # one kind of array, so that the loop is compiled once
     else:
-
-        def work(first: int, last: int) -> None:
-            _vectorised(flat, stride, ranks, ids[first:last], begin[first:last], out[first:last])
-
-    native.run_blocks(work, len(ids), block=ROWS)
+        loop = _vectorised
+    native.run_blocks(lambda a, b: loop(flat, stride, *tables, ids[a:b], begin[a:b], out[a:b]), len(ids), block=ROWS)
     return out
 
 
@@ -73,17 +70,9 @@ def _vectorised(elements: Images, stride: int, ranks: Ranks, ids: NDArray[np.int
 
 
 def _loop(
-    elements: Images,
-    stride: int,
-    cuts: NDArray[np.int64],
-    weights: NDArray[np.int32],
-    origin: int,
-    before: NDArray[np.int32],
-    following: NDArray[np.int32],
-    ids: Ids,
-    begin: Images,
-    out: Ids,
-) -> None:
+    elements: Images, stride: int, cuts: NDArray[np.int64], weights: NDArray[np.int32], origin: int,
+    before: NDArray[np.int32], following: NDArray[np.int32], ids: Ids, begin: Images, out: Ids,
+) -> None:  # fmt: skip
     """For numba: WIDTH rows side by side, STEPS inputs at a time; images[b, t * WIDTH + i] is row i after t inputs."""
     count, length = ids.shape
     points = begin.shape[1]

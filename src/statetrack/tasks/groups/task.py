@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class GroupTask(Task):
     over: str = "elements"
     weights: tuple[float, ...] = ()
 
-    base_name: ClassVar[str] = "composition"
+    base_name = "composition"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "group", canonical(self.group))
@@ -65,14 +65,8 @@ class GroupTask(Task):
             return np.asarray(self.group_object.id_of(self.group_object.generators), np.int32)
         return np.arange(self.inputs, dtype=np.int32)
 
-    def start(self) -> int:
-        return 0
-
     def step(self, state: int, symbol: int) -> int:
         return int(self.group_object.then(state, symbol))
-
-    def answer(self, state: int) -> int:
-        return state
 
     def run(self, inputs: Ints, state: Any = None) -> Run:
         begin = np.zeros(len(inputs), np.int32) if state is None else state
@@ -90,7 +84,7 @@ class GroupTask(Task):
         return tuple(shares)
 
     def draw(self, keys: draws.Keys, start: int, stop: int, state: Any = None) -> Ints:
-        ends = draws.thresholds(self.weights, len(self.letters))
+        ends = draws.thresholds(self.weights)
         letters = draws.symbols(keys, start, stop, len(self.letters), ends)
         return letters if self.over == "elements" else self.letters[letters]
 

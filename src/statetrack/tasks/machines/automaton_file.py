@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from statetrack.errors import BadInput, unknown
-from statetrack.tasks.finite import Automaton, FiniteTask, WeightedTask, explore
+from statetrack.tasks.finite import Automaton, TableTask, WeightedTask, explore
 
 KEYS = ("states", "alphabet", "start", "steps", "answers")
 NO_ANSWER = ("null", "~", "")
@@ -37,7 +37,7 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutomatonFile(FiniteTask, WeightedTask):
+class AutomatonFile(TableTask, WeightedTask):
     """The automaton of a YAML or JSON file, minimised: `automaton[file=lamp.yaml]`.
 
     A lamp whose button works only while the power is on:
@@ -64,8 +64,8 @@ class AutomatonFile(FiniteTask, WeightedTask):
     sha256: str = ""
     machine: Machine = field(init=False, repr=False, compare=False, metadata={"parameter": False})
 
-    base_name: ClassVar[str] = "automaton"
-    unseen: ClassVar[tuple[str, ...]] = ("ask", "file")  # the hash stands for the machine, wherever its file lies
+    base_name = "automaton"
+    unseen = ("ask", "file")  # the hash stands for the machine, wherever its file lies
 
     def check(self) -> None:
         content = _content(self.file)
@@ -87,16 +87,6 @@ class AutomatonFile(FiniteTask, WeightedTask):
     @property
     def outputs(self) -> int:
         return 1 + max(answer for answer in self.machine.answers.values() if answer is not None)
-
-    def start(self) -> int:
-        return 0
-
-    def step(self, state: int, symbol: int) -> int:
-        return int(self.automaton.steps[state, symbol])
-
-    def answer(self, state: int) -> int | None:
-        answer = int(self.automaton.answers[state])
-        return answer if answer >= 0 else None
 
     def symbol_text(self, symbol: int) -> str:
         return self.machine.alphabet[symbol]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from statetrack.tasks.finite import FiniteTask, WeightedTask
+from statetrack.tasks.finite import ModuloTask, WeightedTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class CycleNavigation(FiniteTask, WeightedTask):
+class CycleNavigation(ModuloTask, WeightedTask):
     """The place on a circle of m places after steps to the left (0), none (1) or to the right (2), from place 0.
 
     As in neural_networks_chomsky_hierarchy, where m = 5. There the moves are written -1, 0, 1, and
@@ -19,30 +18,11 @@ class CycleNavigation(FiniteTask, WeightedTask):
         answers  1 0 0 4 3
     """
 
-    m: int = 5
-
-    base_name: ClassVar[str] = "cycle_navigation"
-
-    def check(self) -> None:
-        self.check_range("m", 2, 10_000)
-        super().check()
-
-    @property
-    def inputs(self) -> int:
-        return 3
-
-    @property
-    def outputs(self) -> int:
-        return self.m
-
-    def start(self) -> int:
-        return 0
+    base_name = "cycle_navigation"
+    inputs = 3
 
     def step(self, state: int, symbol: int) -> int:
         return (state + symbol - 1) % self.m
-
-    def answer(self, state: int) -> int:
-        return state
 
     def symbol_text(self, symbol: int) -> str:
         return ("left", "stay", "right")[symbol]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Dyck(FiniteTask):
     p: float = 0.5
     wrong: float = 0.0
 
-    base_name: ClassVar[str] = "dyck"
+    base_name = "dyck"
 
     def check(self) -> None:
         self.check_range("kinds", 1, len(OPENING))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from statetrack.tasks.finite import BinaryTask, FiniteTask
 
@@ -21,11 +20,8 @@ class EvenPairs(FiniteTask, BinaryTask):
         answers  0 0 1 1 1 0
     """
 
-    base_name: ClassVar[str] = "even_pairs"
-
-    @property
-    def outputs(self) -> int:
-        return 2
+    base_name = "even_pairs"
+    outputs = 2
 
     def start(self) -> Ends | None:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from statetrack.tasks.finite import FiniteTask, WeightedTask
 
@@ -20,24 +19,12 @@ class FlipFlop(FiniteTask, WeightedTask):
     Rare writes make it a task of long memory: `flip_flop[weights=[98,1,1]]` holds 98 times out of 100.
     """
 
-    base_name: ClassVar[str] = "flip_flop"
-
-    @property
-    def inputs(self) -> int:
-        return 3
-
-    @property
-    def outputs(self) -> int:
-        return 2
-
-    def start(self) -> int:
-        return 0
+    base_name = "flip_flop"
+    inputs = 3
+    outputs = 2
 
     def step(self, state: int, symbol: int) -> int:
         return state if symbol == HOLD else int(symbol == SET_1)
-
-    def answer(self, state: int) -> int:
-        return state
 
     def symbol_text(self, symbol: int) -> str:
         return ("hold", "set 0", "set 1")[symbol]

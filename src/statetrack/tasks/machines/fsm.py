@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from statetrack.tasks.base import between
 from statetrack.tasks.finite import BinaryTask, FiniteTask
 
 
@@ -21,20 +21,10 @@ class FSM(FiniteTask, BinaryTask):
     A small p, such as 3 / length, makes it a task.
     """
 
-    k: int = 3
+    k: int = between(1, 10_000, default=3)
 
-    base_name: ClassVar[str] = "fsm"
-
-    def check(self) -> None:
-        self.check_range("k", 1, 10_000)
-        super().check()
-
-    @property
-    def outputs(self) -> int:
-        return 2
-
-    def start(self) -> int:
-        return 0
+    base_name = "fsm"
+    outputs = 2
 
     def step(self, state: int, symbol: int) -> int:
         return min(state + symbol, self.k)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from statetrack.tasks import draws
-from statetrack.tasks.base import Ints
+from statetrack.tasks.base import Ints, between
 from statetrack.tasks.finite import FiniteTask, WeightedTask, check_weights
 
 OPERATORS = "+-*"
@@ -42,12 +42,11 @@ class ModularArithmetic(FiniteTask, WeightedTask):
     `weights` are the shares of the numbers among numbers, then of the operators among operators.
     """
 
-    m: int = 5
+    m: int = between(2, 50, default=5)
 
-    base_name: ClassVar[str] = "modular_arithmetic"
+    base_name = "modular_arithmetic"
 
     def check(self) -> None:
-        self.check_range("m", 2, 50)
         super().check()
         check_weights(self.weights[: self.m], self.m, f"{self.label}: numbers")
         check_weights(self.weights[self.m :], len(OPERATORS), f"{self.label}: operators")
@@ -86,7 +85,7 @@ class ModularArithmetic(FiniteTask, WeightedTask):
 
     def draw(self, keys: draws.Keys, start: int, stop: int, state: Any = None) -> Ints:
         def drawn(count: int, weights: tuple[float, ...]) -> Ints:
-            return draws.symbols(keys, start, stop, count, draws.thresholds(weights, count))
+            return draws.symbols(keys, start, stop, count, draws.thresholds(weights))
 
         numbers = drawn(self.m, self.weights[: self.m])
         operators = self.m + drawn(len(OPERATORS), self.weights[self.m :])

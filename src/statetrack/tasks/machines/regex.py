@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 from statetrack.errors import BadInput
-from statetrack.tasks.finite import Automaton, FiniteTask, WeightedTask, explore
+from statetrack.tasks.finite import Automaton, TableTask, WeightedTask, explore
 from statetrack.tasks.machines.regex_parser import MAX_PATTERN, Positions, parse
 
 MAX_ALPHABET = 64
@@ -15,7 +14,7 @@ MAX_SUBSETS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regex(FiniteTask, WeightedTask):
+class Regex(TableTask, WeightedTask):
     r"""Is what was read so far in the language of a regular expression? `regex[pattern=(ab)*]`
 
         task     regex[pattern=(ab)*,alphabet=ab]
@@ -32,7 +31,8 @@ class Regex(FiniteTask, WeightedTask):
     pattern: str
     alphabet: str = "ab"
 
-    base_name: ClassVar[str] = "regex"
+    base_name = "regex"
+    outputs = 2
 
     def check(self) -> None:
         if not 1 <= len(self.alphabet) <= MAX_ALPHABET or len(set(self.alphabet)) < len(self.alphabet):
@@ -49,19 +49,6 @@ class Regex(FiniteTask, WeightedTask):
     @property
     def inputs(self) -> int:
         return len(self.alphabet)
-
-    @property
-    def outputs(self) -> int:
-        return 2
-
-    def start(self) -> int:
-        return 0
-
-    def step(self, state: int, symbol: int) -> int:
-        return int(self.automaton.steps[state, symbol])
-
-    def answer(self, state: int) -> int:
-        return int(self.automaton.answers[state])
 
     def symbol_text(self, symbol: int) -> str:
         return self.alphabet[symbol]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,16 +20,11 @@ class BalanceTask(Task):
     without a bound, so no finite automaton does it.
     """
 
+    outputs = 2
+
     @abstractmethod
     def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
         """Which inputs go up."""
-
-    @property
-    def outputs(self) -> int:
-        return 2
-
-    def start(self) -> int:
-        return 0
 
     def step(self, state: int, symbol: int) -> int:
         return state + (1 if self.ups(symbol) else -1)
@@ -57,7 +51,7 @@ class RTC(BalanceTask, BinaryTask):
     After 1 0 0 there is one 1 and ceil(3/2) = 2 are needed; after 1 0 0 1 there are two and two are needed.
     """
 
-    base_name: ClassVar[str] = "rtc"
+    base_name = "rtc"
 
     def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(symbols) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from statetrack.tasks.finite import BinaryTask, FiniteTask
 
@@ -18,17 +17,8 @@ class TXC(FiniteTask, BinaryTask):
         answers  1 1 0 1 1
     """
 
-    base_name: ClassVar[str] = "txc"
-
-    @property
-    def outputs(self) -> int:
-        return 2
-
-    def start(self) -> int:
-        return 0
+    base_name = "txc"
+    outputs = 2
 
     def step(self, state: int, symbol: int) -> int:
         return state ^ symbol
-
-    def answer(self, state: int) -> int:
-        return state

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from statetrack.tasks.base import between
 from statetrack.tasks.finite import BinaryTask, FiniteTask
 
 
@@ -19,20 +19,10 @@ class XorLag(FiniteTask, BinaryTask):
         answers  1 1 0 1 0
     """
 
-    k: int = 1
+    k: int = between(1, 16, default=1)
 
-    base_name: ClassVar[str] = "xor_lag"
-
-    def check(self) -> None:
-        self.check_range("k", 1, 16)
-        super().check()
-
-    @property
-    def outputs(self) -> int:
-        return 2
-
-    def start(self) -> int:
-        return 0
+    base_name = "xor_lag"
+    outputs = 2
 
     def step(self, state: int, symbol: int) -> int:
         return (2 * state + symbol) % 2 ** (self.k + 1)

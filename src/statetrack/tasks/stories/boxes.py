@@ -5,21 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
-from typing import ClassVar, NamedTuple
 
-from statetrack.tasks.finite import FiniteTask, WeightedTask
-
-
-class Order(NamedTuple):
-    """One input: move the object `a` to box `b`, or pour everything in box a into box b."""
-
-    verb: str
-    a: int
-    b: int
+from statetrack.tasks.base import between
+from statetrack.tasks.stories.orders import Order, OrdersTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boxes(FiniteTask, WeightedTask):
+class Boxes(OrdersTask):
     """In which box is one of the objects? Object i starts in box i mod `boxes`.
 
     The inputs are, in this order: move object 0 to box 0, to box 1, ..., object 1 to box 0, ...; pour box 0 into box
@@ -32,29 +24,23 @@ class Boxes(FiniteTask, WeightedTask):
     Moves of the other objects change nothing for this one, so its box is all the state there is: the rest distracts.
     """
 
-    objects: int = 3
-    boxes: int = 3
+    objects: int = between(1, 50, default=3)
+    boxes: int = between(2, 50, default=3)
     query: int = 0
 
-    base_name: ClassVar[str] = "boxes"
+    base_name = "boxes"
 
     def check(self) -> None:
-        self.check_range("objects", 1, 50)
-        self.check_range("boxes", 2, 50)
         self.check_range("query", 0, self.objects - 1)
         super().check()
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """What every input orders."""
+        """Move the object a to box b, or pour everything in box a into box b."""
         return (
-            *(Order("move", *pair) for pair in product(range(self.objects), range(self.boxes))),
-            *(Order("pour", *pair) for pair in permutations(range(self.boxes), 2)),
+            *(("move", *pair) for pair in product(range(self.objects), range(self.boxes))),
+            *(("pour", *pair) for pair in permutations(range(self.boxes), 2)),
         )
-
-    @property
-    def inputs(self) -> int:
-        return len(self.orders)
 
     @property
     def outputs(self) -> int:
@@ -67,9 +53,6 @@ class Boxes(FiniteTask, WeightedTask):
         verb, a, b = self.orders[symbol]
         concerned = a == (self.query if verb == "move" else state)
         return b if concerned else state
-
-    def answer(self, state: int) -> int:
-        return state
 
     def symbol_text(self, symbol: int) -> str:
         verb, a, b = self.orders[symbol]

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ class Cups(FiniteTask, WeightedTask):
     n: int = 5
     items: str = "one"
 
-    base_name: ClassVar[str] = "cups"
+    base_name = "cups"
 
     def check(self) -> None:
         if self.items not in ("one", "all"):

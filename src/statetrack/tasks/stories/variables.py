@@ -6,25 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
 from string import ascii_lowercase
-from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.tasks.base import Ints, Run
-from statetrack.tasks.finite import FiniteTask, WeightedTask
-
-
-class Order(NamedTuple):
-    """One input: set variable `a` to the value `b`, copy a to b, or swap a and b."""
-
-    verb: str
-    a: int
-    b: int
+from statetrack.tasks.base import Ints, Run, between
+from statetrack.tasks.stories.orders import Order, OrdersTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variables(FiniteTask, WeightedTask):
+class Variables(OrdersTask):
     """The value of one of v variables a, b, c, ..., all 0 at the start, while they are set, copied and swapped.
 
     The inputs are, in this order: set a to 0, 1, ..., set b to 0, ...; copy a to b, a to c, ..., b to a, ...; swap a
@@ -35,31 +26,25 @@ class Variables(FiniteTask, WeightedTask):
         answers  0 7 0 4 7
     """
 
-    v: int = 3
-    values: int = 10
+    v: int = between(1, len(ascii_lowercase), default=3)
+    values: int = between(2, 100, default=10)
     query: int = 0
 
-    base_name: ClassVar[str] = "variables"
+    base_name = "variables"
 
     def check(self) -> None:
-        self.check_range("v", 1, len(ascii_lowercase))
-        self.check_range("values", 2, 100)
         self.check_range("query", 0, self.v - 1)
         super().check()
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """What every input orders."""
+        """Set variable a to the value b, copy a to b, or swap a and b."""
         names = range(self.v)
         return (
-            *(Order("set", name, value) for name in names for value in range(self.values)),
-            *(Order("copy", *pair) for pair in permutations(names, 2)),
-            *(Order("swap", *pair) for pair in combinations(names, 2)),
+            *(("set", name, value) for name in names for value in range(self.values)),
+            *(("copy", *pair) for pair in permutations(names, 2)),
+            *(("swap", *pair) for pair in combinations(names, 2)),
         )
-
-    @property
-    def inputs(self) -> int:
-        return len(self.orders)
 
     @property
     def outputs(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,8 @@ class Distinct(NumbersTask):
     answers  1 2 2 2 3
     """
 
-    base_name: ClassVar[str] = "stream.distinct"
-
-    @property
-    def outputs(self) -> int:
-        return VALUES + 1
+    base_name = "stream.distinct"
+    outputs = VALUES + 1
 
     def start(self) -> frozenset[int]:
         return frozenset()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from statetrack.tasks.base import Ints, Run
+from statetrack.tasks.base import Ints, Run, between
 from statetrack.tasks.streams.numbers import VALUES, NumbersTask
 
 
@@ -21,17 +20,10 @@ class Echo(NumbersTask):
         answers  - - 85 63
     """
 
-    k: int = 2
+    k: int = between(1, 100, default=2)
 
-    base_name: ClassVar[str] = "stream.echo"
-
-    def check(self) -> None:
-        self.check_range("k", 1, 100)
-        super().check()
-
-    @property
-    def outputs(self) -> int:
-        return VALUES
+    base_name = "stream.echo"
+    outputs = VALUES
 
     def start(self) -> tuple[int, ...]:
         return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,15 +14,14 @@ from statetrack.tasks.streams.numbers import VALUES, NumbersTask
 class ExtremeTask(FiniteTask, NumbersTask):
     """The answer is one of the numbers, and it is all there is to remember."""
 
-    @property
-    def outputs(self) -> int:
-        return VALUES
+    outputs = VALUES
+    extreme: ClassVar[Callable[..., int]]
 
     def start(self) -> int | None:
         return None
 
-    def answer(self, state: int | None) -> int | None:
-        return state
+    def step(self, state: int | None, symbol: int) -> int:
+        return symbol if state is None else self.extreme(state, symbol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,8 @@ class RunningMax(ExtremeTask):
     answers  31 31 64 64 64
     """
 
-    base_name: ClassVar[str] = "stream.max"
-
-    def step(self, state: int | None, symbol: int) -> int:
-        return symbol if state is None else max(state, symbol)
+    base_name = "stream.max"
+    extreme = staticmethod(max)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,5 @@ class RunningMin(ExtremeTask):
     answers  31 7 7 2 2
     """
 
-    base_name: ClassVar[str] = "stream.min"
-
-    def step(self, state: int | None, symbol: int) -> int:
-        return symbol if state is None else min(state, symbol)
+    base_name = "stream.min"
+    extreme = staticmethod(min)

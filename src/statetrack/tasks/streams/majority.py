@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +19,7 @@ class Majority(BalanceTask, NumbersTask):
     answers  1 1 0 1 0
     """
 
-    base_name: ClassVar[str] = "stream.majority"
+    base_name = "stream.majority"
 
     def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(symbols) >= VALUES // 2

@@ -18,18 +18,14 @@ VALUES = 100
 class NumbersTask(WeightedTask):
     """A task over the numbers 0..99."""
 
-    @property
-    def inputs(self) -> int:
-        return VALUES
+    inputs = VALUES
 
 
 @dataclass(frozen=True, kw_only=True)
 class MedianTask(Task):
     """An answer that may lie halfway between two numbers: its class is twice its value, 0..198."""
 
-    @property
-    def outputs(self) -> int:
-        return 2 * VALUES - 1
+    outputs = 2 * VALUES - 1
 
     def value(self, classes: ArrayLike) -> NDArray[Any]:
         return np.asarray(classes) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ _BLOCK = 256  # rows at a time: their counts stay in the cache
 class TrackTheStat(NumbersTask):
     """The stream of both variants. Row i of the split "original" is the original's stream of sample seed `seed` + i."""
 
-    splits: ClassVar[tuple[str, ...]] = (*SPLITS, ORIGINAL)
+    splits = (*SPLITS, ORIGINAL)
 
     def rows(self, lengths: NDArray[Any], indices: NDArray[Any], seed: int, split: str) -> Ints:
         if split != ORIGINAL:
@@ -57,7 +57,7 @@ class Median(MedianTask, TrackTheStat):
     After 85 63 the middle two are all there is: 148 / 2 = 74. The state is how often each number came.
     """
 
-    base_name: ClassVar[str] = "track_the_stat.median"
+    base_name = "track_the_stat.median"
 
     def start(self) -> tuple[int, ...]:
         return ()
@@ -118,11 +118,8 @@ class Mode(TrackTheStat):
     After 7 3 both came once, and 7 is larger. The state is how often each number came.
     """
 
-    base_name: ClassVar[str] = "track_the_stat.mode"
-
-    @property
-    def outputs(self) -> int:
-        return VALUES
+    base_name = "track_the_stat.mode"
+    outputs = VALUES
 
     def start(self) -> tuple[int, ...]:
         return (0,) * VALUES

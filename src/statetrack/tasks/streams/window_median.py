@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from statetrack.tasks.base import Ints, Run
+from statetrack.tasks.base import Ints, Run, between
 from statetrack.tasks.streams.numbers import MedianTask, NumbersTask, twice_the_median
 
 
@@ -21,13 +20,9 @@ class WindowMedian(MedianTask, NumbersTask):
         answers  85 74 63 57 51 30
     """
 
-    k: int = 5
+    k: int = between(1, 100, default=5)
 
-    base_name: ClassVar[str] = "stream.window_median"
-
-    def check(self) -> None:
-        self.check_range("k", 1, 100)
-        super().check()
+    base_name = "stream.window_median"
 
     def start(self) -> tuple[int, ...]:
         return ()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from statetrack.tasks.base import between
 from statetrack.tasks.finite import FiniteTask, WeightedTask
 
 
@@ -20,13 +20,9 @@ class RunningXor(FiniteTask, WeightedTask):
     5 xor 3 is 101 xor 011 = 110, which is 6.
     """
 
-    bits: int = 7
+    bits: int = between(1, 10, default=7)
 
-    base_name: ClassVar[str] = "stream.xor"
-
-    def check(self) -> None:
-        self.check_range("bits", 1, 10)
-        super().check()
+    base_name = "stream.xor"
 
     @property
     def inputs(self) -> int:
@@ -36,11 +32,5 @@ class RunningXor(FiniteTask, WeightedTask):
     def outputs(self) -> int:
         return 2**self.bits
 
-    def start(self) -> int:
-        return 0
-
     def step(self, state: int, symbol: int) -> int:
         return state ^ symbol
-
-    def answer(self, state: int) -> int:
-        return state

@@ -1,4 +1,4 @@
-"""Kernels know a few sizes; other heads are filled up with zeros, which stay zero through every step."""
+"""What the fast kernels share: heads of a size that they know, and what they keep for the gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ def in_sizes(
     sizes: Sequence[int], scan: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor,
     state: Tensor, *options: Any,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Call a scan with N and V filled up to the next of its sizes, and cut its results back."""
+    """Call a scan with N and V filled up to the next of its sizes, and cut its results back.
+
+    They are filled up with zeros, which stay zero through every step.
+    """
     n, width = state.shape[-2:]
     fit_n, fit_width = (next(fit for fit in sizes if fit >= size) for size in (n, width))
     if (fit_n, fit_width) == (n, width):
@@ -22,3 +25,11 @@ def in_sizes(
     q, k, v = pad(q, (0, more_n)), pad(k, (0, more_n)), pad(v, (0, more_width))
     out, last = scan(q, k, v, decay, beta, pad(state, (0, more_width, 0, more_n)), *options)[:2]
     return out[..., :width], last[..., :n, :width]
+
+
+def save_inputs_and_kept(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    """The setup_context of (q, k, v, decay, beta, state, nonlinearity) -> (out, last state, kept states)."""
+    ctx.save_for_backward(*inputs[:5], output[2])
+    ctx.mark_non_differentiable(output[2])
+    ctx.saturates = inputs[6] == "tanh"
+    ctx.set_materialize_grads(False)
