@@ -13,7 +13,7 @@ import pytest
 import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.tasks.base import Task
-from statetrack.theory import floors, simulation
+from statetrack.theory import floors, position_floor, simulation
 from statetrack.theory.floors import linear_logit
 
 Law = Callable[[Task, Any, int], np.ndarray]
@@ -273,6 +273,14 @@ def test_too_many_counts_are_said_to_be_too_many() -> None:
     known = floors(st.task("dyck"), 200)
     assert "counts" not in known.names
     assert any(note.startswith("counts") for note in known.notes)
+
+
+@pytest.mark.parametrize("name", ["rtc", "fsm[ask=end]", "s5", "flip_flop", "track_the_stat.mode"])
+def test_the_floor_by_position_alone_is_the_one_among_all(name: str) -> None:
+    alone, among = position_floor(st.task(name), 12), floors(st.task(name), 12)["position"]
+    assert (alone.name, alone.average, alone.exact) == (among.name, among.average, among.exact)
+    assert np.array_equal(alone.by_position, among.by_position, equal_nan=True)
+    assert position_floor(st.task(name), 12) is alone
 
 
 def test_the_dictionary_is_plain() -> None:

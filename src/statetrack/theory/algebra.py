@@ -78,35 +78,25 @@ def _written_out(monoid: Monoid) -> MonoidFacts:
     unknown = [group.order for group, facts in zip(found, described) if facts is None]
     certain = tuple(f"a group of order {order} was not looked into" for order in unknown)
     solvable = False if any(not group.solvable for group in known.values()) else None if unknown else True
-    return MonoidFacts(
-        size=len(monoid),
-        complete=True,
-        is_group=bool(is_permutation(monoid.letters).all()),
-        aperiodic=not found,
-        quasi_aperiodic=green.quasi_aperiodic(found),
-        solvable=solvable,
-        groups=tuple(sorted(known.values(), key=lambda group: -group.order)),
-        certain=certain,
-    )
+    is_group = bool(is_permutation(monoid.letters).all())
+    groups = tuple(sorted(known.values(), key=lambda group: -group.order))
+    return MonoidFacts(len(monoid), True, is_group, not found, green.quasi_aperiodic(found), solvable, groups, certain)
 
 
 def _stopped(monoid: Monoid, steps: NDArray[Any]) -> MonoidFacts:
     """What is certain of a monoid that is too large to be written out."""
 
     def facts(certain: str, **known: Any) -> MonoidFacts:
-        nothing = {"aperiodic": None, "quasi_aperiodic": None, "solvable": None, "groups": ()}
-        given = {**nothing, **known}
-        return MonoidFacts(
-            None, False, bool(is_permutation(monoid.letters).all()), **given, certain=(certain,), seen=len(monoid)
-        )
+        given = {"aperiodic": None, "quasi_aperiodic": None, "solvable": None, "groups": ()} | known
+        is_group = bool(is_permutation(monoid.letters).all())
+        return MonoidFacts(None, False, is_group, **given, certain=(certain,), seen=len(monoid))
 
     no_group = {"aperiodic": True, "quasi_aperiodic": True, "solvable": True}
     if (delay := definite_after(steps)) is not None:
         return facts(f"the state depends on the last {plural(delay, 'input')} alone, so it is aperiodic", **no_group)
     if keeps_an_order(steps):
-        return facts(
-            "every letter keeps the order of the states that it does not send to a trap: it is aperiodic", **no_group
-        )
+        says = "every letter keeps the order of the states that it does not send to a trap: it is aperiodic"
+        return facts(says, **no_group)
     if commuting(monoid.letters):
         return _commutative(monoid, facts)
     group = _largest_seen(monoid)
@@ -144,18 +134,15 @@ def _commutative(monoid: Monoid, facts: Callable[..., MonoidFacts]) -> MonoidFac
     """(ab)^n = a^n b^n: a word cycles only if one of its letters does, and the groups are abelian."""
     cycles = periods(monoid.letters)
     if cycles == (1,):
-        return facts(
-            "letters commute and none cycles: it is aperiodic", aperiodic=True, quasi_aperiodic=True, solvable=True
-        )
+        says = "letters commute and none cycles: it is aperiodic"
+        return facts(says, aperiodic=True, quasi_aperiodic=True, solvable=True)
     neutral = (monoid.letters == np.arange(monoid.letters.shape[1])).all(axis=1).any()
     says = f"letters commute, so its groups are abelian; letters cycle with the periods {', '.join(map(str, cycles))}"
     return facts(says, aperiodic=False, quasi_aperiodic=False if neutral else None, solvable=True)
 
 
 def _largest_seen(monoid: Monoid) -> Structure | None:
-    """The largest group that permuting letters, or the elements seen so far, generate; if one is not solvable, that
-    one.
-    """
+    """The largest group that permuting letters, or elements seen, generate; one that is not solvable comes first."""
     groups = [structure(Group.from_generators(rows)) for rows in green.partial_subgroups(monoid)]
     units = _permutation_letters(monoid)
     groups += [units] if units is not None and units.order > 1 else []
@@ -169,8 +156,7 @@ def _permutation_letters(monoid: Monoid) -> Structure | None:
     for point in range(letters.shape[1] if len(letters) > 1 else 0):
         if point in chosen:
             continue
-        orbit = _orbit(letters, point, MAX_DEGREE - len(chosen))
-        chosen += orbit
+        chosen += _orbit(letters, point, MAX_DEGREE - len(chosen))
         if len(chosen) == MAX_DEGREE:
             break
     points = np.array(sorted(chosen), np.int64)
@@ -215,10 +201,7 @@ def periods(letters: NDArray[Any]) -> tuple[int, ...]:
     letters = np.unique(letters, axis=0)
     if is_permutation(letters).all():
         return tuple(sorted(_orders(letters)))
-    found: set[int] = set()
-    for letter in letters:
-        found |= _cycle_lengths(letter)
-    return tuple(sorted(found))
+    return tuple(sorted(set().union(*map(_cycle_lengths, letters))))
 
 
 def _orders(permutations: NDArray[Any]) -> set[int]:
@@ -250,11 +233,11 @@ def _cycle_lengths(letter: NDArray[Any]) -> set[int]:
 
 def _circuit(facts: MonoidFacts) -> Circuit:
     if facts.aperiodic:
-        return circuits.star_free()
+        return circuits.STAR_FREE
     if facts.quasi_aperiodic:
-        return circuits.quasi_aperiodic()
+        return circuits.QUASI_APERIODIC
     if facts.solvable and facts.quasi_aperiodic is None and facts.aperiodic is False:
-        return circuits.solvable_at_most()
+        return circuits.SOLVABLE_AT_MOST
     if facts.solvable is None or facts.quasi_aperiodic is None:
         return circuits.unknown("the monoid is too large to be written out, and what is certain does not decide it")
-    return circuits.solvable() if facts.solvable else circuits.not_solvable()
+    return circuits.SOLVABLE if facts.solvable else circuits.NOT_SOLVABLE

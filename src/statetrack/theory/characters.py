@@ -56,9 +56,7 @@ class RealRepresentations:
 
 
 def real_representations(cayley: NDArray[Any]) -> RealRepresentations:
-    """The real irreducible representations of the group with this table: cayley[a, b] is the ID of a, then b; 0 is
-    one.
-    """
+    """The real irreducible representations of a group: cayley[a, b] is the ID of a, then b; the identity is 0."""
     table = cayley.astype(np.int64)
     class_of = conjugacy_classes(table)
     characters = character_table(table, class_of)

@@ -27,29 +27,21 @@ class Circuit:
         return f"{self.name}: {self.says}"
 
 
-def star_free() -> Circuit:
-    return Circuit("AC0", "no word cycles through states (aperiodic, star-free)", (QUASI,))
-
-
-def quasi_aperiodic() -> Circuit:
-    says = "words of one length never make a group (quasi-aperiodic), though words of different lengths do"
-    return Circuit("AC0", says, (QUASI,))
-
-
-def solvable() -> Circuit:
-    says = "it holds groups, all of them solvable; so it is in TC0 too, and not in AC0"
-    return Circuit("ACC0", says, (BARRINGTON, QUASI, "AC0 != ACC0: " + COUNTING))
-
-
-def solvable_at_most() -> Circuit:
-    return Circuit(
-        "ACC0", "every group in it is solvable, so it is in TC0 too; whether it is in AC0 is not decided", (BARRINGTON,)
-    )
-
-
-def not_solvable() -> Circuit:
-    says = "it holds a group that is not solvable; so it is outside of TC0, unless TC0 = NC1"
-    return Circuit("NC1-complete", says, (BARRINGTON,), ("TC0 != NC1",))
+STAR_FREE = Circuit("AC0", "no word cycles through states (aperiodic, star-free)", (QUASI,))
+QUASI_APERIODIC = Circuit(
+    "AC0", "words of one length never make a group (quasi-aperiodic), though words of different lengths do", (QUASI,)
+)
+SOLVABLE = Circuit(
+    "ACC0", "it holds groups, all of them solvable; so it is in TC0 too, and not in AC0",
+    (BARRINGTON, QUASI, "AC0 != ACC0: " + COUNTING),
+)  # fmt: skip
+SOLVABLE_AT_MOST = Circuit(
+    "ACC0", "every group in it is solvable, so it is in TC0 too; whether it is in AC0 is not decided", (BARRINGTON,)
+)
+NOT_SOLVABLE = Circuit(
+    "NC1-complete", "it holds a group that is not solvable; so it is outside of TC0, unless TC0 = NC1",
+    (BARRINGTON,), ("TC0 != NC1",),
+)  # fmt: skip
 
 
 def majority(why: str) -> Circuit:
@@ -59,9 +51,8 @@ def majority(why: str) -> Circuit:
 
 
 def definite(reach: str) -> Circuit:
-    return Circuit(
-        "AC0", f"the answer depends on {reach} alone", ("a function of a fixed number of inputs has constant depth",)
-    )
+    why = "a function of a fixed number of inputs has constant depth"
+    return Circuit("AC0", f"the answer depends on {reach} alone", (why,))
 
 
 def unknown(why: str) -> Circuit:

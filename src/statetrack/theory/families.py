@@ -19,9 +19,7 @@ from statetrack.errors import unknown
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement: its source, the precision of numbers it assumes, and whether it speaks of weights or of
-    training.
-    """
+    """One statement: its source, the precision of numbers it assumes, whether it is about weights or training."""
 
     says: str
     source: str
@@ -33,125 +31,63 @@ class Claim:
 class Family:
     """Models that share a recurrence."""
 
-    name: str
     recurrence: str
     claims: tuple[Claim, ...]
 
 
 FAMILIES = {
-    family.name: family
-    for family in (
-        Family(
-            "diagonal",
-            "h <- a h + u with a in (0, 1), entry by entry",
-            (
-                Claim(
-                    "every entry moves by its own increasing map: no cycle of states, at any depth",
-                    "sarrof2024",
-                    "fixed",
-                ),
-                Claim("any star-free task, given layers and width, with gates that saturate", "sarrof2024", "fixed"),
-                Claim("a decay that rounds to 1 counts: RTC and FSM", "here", "log T"),
-                Claim("constant depth: no NC1-complete task, unless TC0 = NC1", "merrill2024", "log T"),
-            ),
-        ),
-        Family(
-            "squashed-diagonal",
-            "S <- tanh(d S + v k^T) with d in (0, 1), entry by entry",
-            (
-                Claim("every entry moves by its own increasing map: no cycle of states, at any depth", "here", "fixed"),
-                Claim("every step contracts: what came long ago fades", "here", "exact"),
-            ),
-        ),
-        Family(
-            "signed-diagonal",
-            "h <- a h + u with a in (-1, 1), entry by entry",
-            (
-                Claim("parity, and 2-groups given a layer for each factor C2", "krasner", "fixed"),
-                Claim("no counting modulo m unless m is a power of two, at any depth", "grazzi2024", "fixed"),
-            ),
-        ),
-        Family(
-            "projection",
-            "S <- (I - b k k^T) S + b k v^T with b in (0, 1)",
-            (Claim("eigenvalues in [0, 1]: under a repeated input no cycle, at any depth", "grazzi2024", "fixed"),),
-        ),
-        Family(
-            "reflections",
-            "S <- H_r ... H_1 S + writes, H_j = I - b_j k_j k_j^T with b_j in (0, 2)",
-            (
-                Claim(
-                    "a group whose faithful real representation has every input move at most r dimensions",
-                    "cartan",
-                    "exact",
-                ),
-                Claim("one reflection: under a repeated input only the periods 1 and 2, in one layer", "here", "exact"),
-                Claim("nothing corrects an error, so what training finds fades", "measured", "fixed", "training"),
-            ),
-        ),
-        Family(
-            "published",
-            "S <- tanh(d S + k (v - S^T k)^T) with d in (0, 1)",
-            (
-                Claim("eigenvalues d and d - 1: a sign can flip", "here", "exact"),
-                Claim("every step contracts, by max(d, 1 - d) at most: memory fades", "here", "exact"),
-            ),
-        ),
-        Family(
-            "gain",
-            "S <- tanh(a S + k (v - b S^T k)^T) with a in (0, 2), b in (0, 4)",
-            (
-                Claim("bistable: it holds and flips a bit and corrects itself", "here", "fixed"),
-                Claim(
-                    "the map is symmetric: under a repeated input only the periods 1 and 2, in one layer",
-                    "marcus1989",
-                    "exact",
-                ),
-            ),
-        ),
-        Family(
-            "gain-reflections",
-            "S <- tanh(a H_r ... H_1 S) with a in (1, 2), b_j in (0, 2)",
-            (
-                Claim(
-                    "a reflection along e_i - e_j swaps two entries, and tanh with gain corrects them", "here", "fixed"
-                ),
-                Claim("so permutations of the points, if every input is a product of at most r swaps", "here", "fixed"),
-            ),
-        ),
-        Family(
-            "fixed-linear",
-            "h <- A h + B x, y = C h",
-            (
-                Claim("one threshold of a weighted sum of the inputs: RTC and FSM", "here", "log T"),
-                Claim(
-                    "no task outside of AC0 that an automaton does: a count modulo m is no threshold", "here", "exact"
-                ),
-            ),
-        ),
-        Family(
-            "memoryless",
-            "y = f(x_t)",
-            (Claim("what the present input decides, and nothing else", "definition", "exact"),),
-        ),
-        Family(
-            "unrestricted",
-            "h <- tanh(W h + U x) and its gated forms",
-            (
-                Claim("any finite automaton, given width", "minsky1967", "fixed"),
-                Claim("an LSTM counts, a GRU and a tanh RNN do not", "weiss2018", "log T"),
-            ),
-        ),
-        Family(
-            "attention",
-            "softmax over everything so far, in a fixed number of layers",
-            (
-                Claim("constant depth: no NC1-complete task as length grows, unless TC0 = NC1", "merrill2023", "log T"),
-                Claim("any automaton up to a length that grows with depth, like 2^depth", "liu2023", "log T"),
-            ),
-        ),
-    )
-}
+    "diagonal": Family("h <- a h + u with a in (0, 1), entry by entry", (
+        Claim("every entry moves by its own increasing map: no cycle of states, at any depth", "sarrof2024", "fixed"),
+        Claim("any star-free task, given layers and width, with gates that saturate", "sarrof2024", "fixed"),
+        Claim("a decay that rounds to 1 counts: RTC and FSM", "here", "log T"),
+        Claim("constant depth: no NC1-complete task, unless TC0 = NC1", "merrill2024", "log T"),
+    )),
+    "squashed-diagonal": Family("S <- tanh(d S + v k^T) with d in (0, 1), entry by entry", (
+        Claim("every entry moves by its own increasing map: no cycle of states, at any depth", "here", "fixed"),
+        Claim("every step contracts: what came long ago fades", "here", "exact"),
+    )),
+    "signed-diagonal": Family("h <- a h + u with a in (-1, 1), entry by entry", (
+        Claim("parity, and 2-groups given a layer for each factor C2", "krasner", "fixed"),
+        Claim("no counting modulo m unless m is a power of two, at any depth", "grazzi2024", "fixed"),
+    )),
+    "projection": Family("S <- (I - b k k^T) S + b k v^T with b in (0, 1)", (
+        Claim("eigenvalues in [0, 1]: under a repeated input no cycle, at any depth", "grazzi2024", "fixed"),
+    )),
+    "reflections": Family("S <- H_r ... H_1 S + writes, H_j = I - b_j k_j k_j^T with b_j in (0, 2)", (
+        Claim("a group whose faithful real representation has every input move at most r dimensions",
+              "cartan", "exact"),
+        Claim("one reflection: under a repeated input only the periods 1 and 2, in one layer", "here", "exact"),
+        Claim("nothing corrects an error, so what training finds fades", "measured", "fixed", "training"),
+    )),
+    "published": Family("S <- tanh(d S + k (v - S^T k)^T) with d in (0, 1)", (
+        Claim("eigenvalues d and d - 1: a sign can flip", "here", "exact"),
+        Claim("every step contracts, by max(d, 1 - d) at most: memory fades", "here", "exact"),
+    )),
+    "gain": Family("S <- tanh(a S + k (v - b S^T k)^T) with a in (0, 2), b in (0, 4)", (
+        Claim("bistable: it holds and flips a bit and corrects itself", "here", "fixed"),
+        Claim("the map is symmetric: under a repeated input only the periods 1 and 2, in one layer",
+              "marcus1989", "exact"),
+    )),
+    "gain-reflections": Family("S <- tanh(a H_r ... H_1 S) with a in (1, 2), b_j in (0, 2)", (
+        Claim("a reflection along e_i - e_j swaps two entries, and tanh with gain corrects them", "here", "fixed"),
+        Claim("so permutations of the points, if every input is a product of at most r swaps", "here", "fixed"),
+    )),
+    "fixed-linear": Family("h <- A h + B x, y = C h", (
+        Claim("one threshold of a weighted sum of the inputs: RTC and FSM", "here", "log T"),
+        Claim("no task outside of AC0 that an automaton does: a count modulo m is no threshold", "here", "exact"),
+    )),
+    "memoryless": Family("y = f(x_t)", (
+        Claim("what the present input decides, and nothing else", "definition", "exact"),
+    )),
+    "unrestricted": Family("h <- tanh(W h + U x) and its gated forms", (
+        Claim("any finite automaton, given width", "minsky1967", "fixed"),
+        Claim("an LSTM counts, a GRU and a tanh RNN do not", "weiss2018", "log T"),
+    )),
+    "attention": Family("softmax over everything so far, in a fixed number of layers", (
+        Claim("constant depth: no NC1-complete task as length grows, unless TC0 = NC1", "merrill2023", "log T"),
+        Claim("any automaton up to a length that grows with depth, like 2^depth", "liu2023", "log T"),
+    )),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,7 @@ class Features:
 
     @cached_property
     def acting(self) -> tuple[Group, NDArray[Any]] | None:
-        """The group that the inputs generate by permuting, and the inputs' IDs; None where they do not, or too many
-        points.
-        """
+        """The group that the inputs generate by permuting, and their IDs; None where they do not, or of many points."""
         from statetrack.tasks.groups.task import GroupTask
         from statetrack.tasks.stories.cups import Cups
 

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,32 +86,32 @@ class Floors:
         return [floor.name for floor in self.floors]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "task": self.task,
-            "length": self.length,
-            "floors": [floor.to_dict() for floor in self.floors],
-            "notes": list(self.notes),
-        }
+        told = [floor.to_dict() for floor in self.floors]
+        return {"task": self.task, "length": self.length, "floors": told, "notes": list(self.notes)}
 
     def text(self) -> str:
         """A line for each floor."""
         lines = []
         for floor in self.floors:
-            sure = ""
+            line = f"{floor.name:15} {fixed(floor.average)}  {floor.says}"
             if floor.low is not None and floor.high is not None:
-                sure = f"  [{fixed(floor.low)}, {fixed(floor.high)}], simulated on {floor.rows} rows"
-            lines.append(f"{floor.name:15} {fixed(floor.average)}  {floor.says}{sure}")
+                line += f"  [{fixed(floor.low)}, {fixed(floor.high)}], simulated on {floor.rows} rows"
+            lines.append(line)
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 def floors(task: Task, length: int, window: int = 4) -> Floors:
-    """The floors of a task for sequences of this length, asked where the task asks; `window` is the widest looked
-    through.
-    """
+    """The floors of a task for sequences of this length, asked where the task asks; `window` is the widest taken."""
     check_size(length, 1, 0, 0)
     if window < 1:
         raise BadInput(f"window {window} should be at least 1")
     return FloorMaker(task, length, window).made()
+
+
+@functools.lru_cache(maxsize=256)
+def position_floor(task: Task, length: int) -> Floor:
+    """What the best answer for each position scores. The other floors, some of them costly, are not made."""
+    return next(floor for floor in FloorMaker(task, length, window=1).gather() if floor.name == "position")
 
 
 class FloorMaker:
@@ -219,9 +220,7 @@ class FloorMaker:
 
 
 def linear_logit(length: int) -> Floats:
-    """The best accuracy of sign(w x + b) on the parity of t fair bits: 1/2 + C(t-1, floor((t-1)/2)) / 2^t, t =
-    1..length.
-    """
+    """The best accuracy of sign(w x + b) on t = 1..length fair bits' parity: 1/2 + C(t-1, floor((t-1)/2)) / 2^t."""
     values, central = [], 1.0  # C(s, floor(s/2)) / 2^s for s = t - 1
     for s in range(length):
         values.append(0.5 + central / 2)

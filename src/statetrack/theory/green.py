@@ -66,8 +66,7 @@ def subgroups(monoid: Monoid) -> list[Subgroup]:
 
 
 def partial_subgroups(monoid: Monoid, most: int = 8) -> list[Maps]:
-    """Permutations that lie together in a group of a monoid that was not written out: the sets with most members
-    seen.
+    """Permutations that lie together in a group of a monoid that was not written out: the sets with most members seen.
 
     What they generate is in the monoid for certain.
     """
@@ -105,8 +104,7 @@ def _subgroup(monoid: Monoid, members: NDArray[np.int64]) -> Subgroup:
 
 
 def _lengths(monoid: Monoid, members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The length, modulo d, of the words that make each member; d is the greatest common divisor of the lengths for
-    e.
+    """The length, modulo d, of the words that make each member; d is the greatest common divisor of the lengths for e.
 
     If u makes e and v makes g, then e*v = g, and any two words that lead from e to g differ in length by a multiple
     of d: with a word back to e both close a loop. So lengths modulo d are a homomorphism of the group, and the words

@@ -15,7 +15,7 @@ import numpy as np
 
 from statetrack.tasks.groups.task import GroupTask
 from statetrack.theory import guessing
-from statetrack.theory.laws import Floats, Process
+from statetrack.theory.laws import Process
 
 if TYPE_CHECKING:
     from statetrack.theory.floors import Floor, FloorMaker
@@ -27,9 +27,8 @@ MOVES = 5 * 10**6
 def gather(maker: FloorMaker, task: GroupTask) -> Iterator[Floor]:
     """The floors of a group task."""
     group, length = task.group_object, maker.length
-    uniform = task.over == "elements" and len(set(task.weights)) <= 1
     yield maker.floor("uniform", np.full(length, 1 / group.order))
-    if uniform:
+    if task.over == "elements" and len(set(task.weights)) <= 1:
         yield from _uniform(maker, task)
     elif group.order * len(task.letters) <= MOVES:
         yield from _walk(maker, task)
@@ -60,7 +59,8 @@ def _counts(maker: FloorMaker, task: GroupTask) -> Iterator[Floor]:
 
 
 def _walk(maker: FloorMaker, task: GroupTask) -> Iterator[Floor]:
-    laws = np.array(list(walk(task, maker.length)))
+    process = _process(task)
+    laws = guessing.state_laws(process, maker.length)
     cosets = task.group_object.abelianisation.cosets
     most = laws.max(axis=1)
     yield maker.floor("constant", maker.constant(laws[1:]))
@@ -72,7 +72,7 @@ def _walk(maker: FloorMaker, task: GroupTask) -> Iterator[Floor]:
     yield maker.floor("last element", laws[:-1, 0])
     within = [sum(law[cosets == coset].max() for coset in range(int(cosets.max()) + 1)) for law in laws[1:]]
     yield maker.floor("abelianisation", np.array(within))
-    counted = guessing.from_counts(_process(task), maker.length)
+    counted = guessing.from_counts(process, maker.length)
     if counted is None:
         yield from _counts(maker, task)
     else:
@@ -87,8 +87,3 @@ def _process(task: GroupTask) -> Process:
     shares = np.asarray(task.weights or (1.0,) * len(task.letters))
     law = np.broadcast_to(shares / shares.sum(), steps.shape)
     return Process(steps.astype(np.int32), everyone.astype(np.int32), law, True).merged()
-
-
-def walk(task: GroupTask, length: int) -> Iterator[Floats]:
-    """The law of the product after 0, 1, ..., length inputs."""
-    yield from guessing.state_laws(_process(task), length)

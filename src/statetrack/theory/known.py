@@ -46,9 +46,8 @@ def describe(task: Task) -> Known:
         return _last(task.k, "echo" if isinstance(task, Echo) else "median")
     if isinstance(task, Distinct):
         return _distinct()
-    return Known(
-        None, None, "not known: the task is no finite automaton", circuits.unknown("nothing is known of this task")
-    )
+    nothing = circuits.unknown("nothing is known of this task")
+    return Known(None, None, "not known: the task is no finite automaton", nothing)
 
 
 def _balance() -> Known:
@@ -72,21 +71,18 @@ def _counts(task: Task) -> Known:
 
 
 def _last(k: int, what: str) -> Known:
-    """The last k numbers are the state: those before the present one for an echo, all that are asked about for a
-    median.
-    """
+    """The last k numbers are the state: for an echo those before the present one, for a median all it is about."""
     bits = k * VALUE_BITS
     monoid = MonoidFacts(None, False, False, True, True, True, (), ("it forgets by itself, so it is aperiodic",))
     text = f"100^{k}, the last {plural(k, 'number')}: {bits:.2f} bits"
-    return Known(
-        100**k, bits, text, circuits.definite(f"the last {plural(k + (what == 'echo'), 'input')}"), monoid, (1,)
-    )
+    circuit = circuits.definite(f"the last {plural(k + (what == 'echo'), 'input')}")
+    return Known(100**k, bits, text, circuit, monoid, (1,))
 
 
 def _distinct() -> Known:
     certain = ("sets of numbers under union, 2^100 elements, aperiodic and commutative",)
     monoid = MonoidFacts(2**100, False, False, True, True, True, (), certain)
-    return Known(2**100, 100.0, "2^100, one bit a number: 100 bits", circuits.star_free(), monoid, (1,))
+    return Known(2**100, 100.0, "2^100, one bit a number: 100 bits", circuits.STAR_FREE, monoid, (1,))
 
 
 def sources(task: Any) -> NDArray[np.int64]:

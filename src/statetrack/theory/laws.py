@@ -7,6 +7,7 @@ brackets depend on what is open, and modular arithmetic takes numbers and operat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Process:
-    """A Markov chain with answers: from state q the symbol a comes with probability law[q, a] and leads to steps[q,
-    a].
+    """A Markov chain with answers: from state q the symbol a comes with probability law[q, a], to steps[q, a].
 
     `independent` says that the symbols do not depend on the state.
     """
@@ -54,11 +54,7 @@ class Process:
 
     def commutes(self) -> bool:
         """Whether the order of the symbols never matters."""
-        return all(
-            np.array_equal(self.steps[self.steps[:, a], b], self.steps[self.steps[:, b], a])
-            for a in range(self.symbols)
-            for b in range(a)
-        )
+        return all(np.array_equal(a[b], b[a]) for a, b in combinations(self.steps.T, 2))
 
     def forgets(self) -> bool:
         """Whether inputs as they come wipe out the past: whatever came before, the last ones tell the state in the end.
@@ -121,9 +117,7 @@ def process(task: FiniteTask) -> Process | None:
 
 
 def _brackets(task: Any, automaton: Automaton) -> Floats:
-    """Opening with probability p (1 where nothing is open, 0 at full depth), closing right or, with `wrong`,
-    otherwise.
-    """
+    """Opening with probability p (1 where nothing is open, 0 at full depth), closing right or, with `wrong`, not."""
     kinds, innermost = task.kinds, automaton.answers - 1
     broken = innermost == kinds
     full = np.all(automaton.answers[automaton.steps[:, :kinds]] == kinds + 1, axis=1)

@@ -61,9 +61,7 @@ class Monoid:
 
     @property
     def aperiodic(self) -> bool:
-        """Whether every group in it is trivial. A map that lies in a group and is not its identity shows one that is
-        not.
-        """
+        """Whether every group in it is trivial. A map in a group that is not its identity shows one that is not."""
         return bool((self.idempotent | ~self.in_group).all())
 
 
@@ -114,9 +112,7 @@ def image_masks(maps: Maps) -> NDArray[np.bool_]:
 
 
 def kernels(maps: Maps) -> NDArray[np.int32]:
-    """For every map and state, the first state that goes to the same place: which states the map no longer tells
-    apart.
-    """
+    """For every map and state, the first state that goes to the same place: the map does not tell them apart."""
     rows = np.arange(len(maps))
     first = np.zeros(maps.shape, np.int32)
     for state in reversed(range(maps.shape[1])):

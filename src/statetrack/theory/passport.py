@@ -30,8 +30,7 @@ from statetrack.theory.structure import Structure, structure, symmetric
 
 @dataclass(frozen=True)
 class Passport:
-    """What a task is. `states` is None where they are without bound or not counted; `state_text` says how many bits
-    they take.
+    """What a task is. `states` is None where they are without bound or not counted; `state_text` says their bits.
 
     `periods` are the periods of the state under one repeated input; `group` is the algebra of a group task.
     """

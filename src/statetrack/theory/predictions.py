@@ -81,9 +81,8 @@ def predict(model_name: str, task: Task, about: str = "weights") -> Prediction:
     if model.family == NO_FAMILY:
         answer = _open("nothing is known here of what this model's recurrence can do")
     else:
-        answer = RULES[model.family](model, features)
-    if about == "training" and model.family != NO_FAMILY:
-        answer = _training(model, features, answer)
+        weights = RULES[model.family](model, features)
+        answer = weights if about == "weights" else _training(model, features, weights)
     told = dataclasses.asdict(answer) | {"family": model.family, "layers": model.layers}
     if answer.outcome in (CANNOT, FADES) and answer.source != "definition" and features.forgets:
         told |= {"rows_forget": True, "why": f"{answer.why}; but random inputs soon wipe out the past"}
@@ -253,19 +252,11 @@ def _attention(model: Model, task: Features) -> _Answer:
 
 
 RULES: dict[str, Callable[[Model, Features], _Answer]] = {
-    "diagonal": _diagonal,
-    "squashed-diagonal": _squashed_diagonal,
-    "signed-diagonal": _signed_diagonal,
-    "projection": _projection,
-    "reflections": _reflections,
-    "published": _published,
-    "gain": _gain,
-    "gain-reflections": _gain_reflections,
-    "fixed-linear": _fixed_linear,
-    "memoryless": _memoryless,
-    "unrestricted": _unrestricted,
-    "attention": _attention,
-}
+    "diagonal": _diagonal, "squashed-diagonal": _squashed_diagonal, "signed-diagonal": _signed_diagonal,
+    "projection": _projection, "reflections": _reflections, "published": _published, "gain": _gain,
+    "gain-reflections": _gain_reflections, "fixed-linear": _fixed_linear, "memoryless": _memoryless,
+    "unrestricted": _unrestricted, "attention": _attention,
+}  # fmt: skip
 
 
 # ---- about training --------------------------------------------------------------------------------------------------
@@ -273,71 +264,35 @@ RULES: dict[str, Callable[[Model, Features], _Answer]] = {
 
 def _training(model: Model, task: Features, weights: _Answer) -> _Answer:
     """What does not exist cannot be found; for the rest, what was measured before."""
-    if weights.outcome in (CANNOT, FADES, GROWS):
+    if weights.outcome in (CANNOT, FADES, GROWS) or model.family == "memoryless":
         return weights
-    measured = {
-        "reflections": _trained_reflections,
-        "gain": _trained_gain,
-        "gain-reflections": _trained_gain_reflections,
-        "fixed-linear": _trained_threshold,
-        "unrestricted": _trained_unrestricted,
-        "attention": _trained_attention,
-        "memoryless": lambda model, task, weights: weights,
-    }.get(model.family)
-    found = measured(model, task, weights) if measured is not None else None
-    return found or _open("no earlier measurement of this family on such a task is known here")
+    seen = _measured(model, task, weights.outcome == EVERY)
+    return seen or _open("no earlier measurement of this family on such a task is known here")
 
 
-def _trained_reflections(model: Model, task: Features, weights: _Answer) -> _Answer | None:
-    if weights.outcome == EVERY and task.aperiodic is False:
-        return _Answer(FADES, "linear: nothing corrects an error", "measured", "fixed", "measured")
-    return None
-
-
-def _trained_gain(model: Model, task: Features, weights: _Answer) -> _Answer | None:
-    if weights.outcome == EVERY and task.passport.states == 2 and task.aperiodic is False:
-        return _Answer(
-            EVERY, "parity was held to 4,096 from training to 64, in four of four", "measured", "fixed", "measured"
-        )
-    return None
-
-
-def _trained_gain_reflections(model: Model, task: Features, weights: _Answer) -> _Answer | None:
-    if task.passport.group is None or weights.outcome != EVERY:
-        return None
-    if task.passport.group.name == "S3" and model.reflections == 2:
-        return _Answer(EVERY, "S3 was held to 512 from training to 32", "measured", "fixed", "measured")
-    if task.passport.group.name == "A5" and model.reflections == 4:
-        return _Answer(FADES, "A5 was solved at 32 and lost by 512", "measured", "fixed", "measured")
-    return None
-
-
-def _trained_threshold(model: Model, task: Features, weights: _Answer) -> _Answer | None:
-    if weights.outcome == EVERY:
-        return _Answer(
-            EVERY, "a linear logit: training is a convex problem once A sums", "here", "log T", "conditional"
-        )
-    return None
-
-
-def _trained_unrestricted(model: Model, task: Features, weights: _Answer) -> _Answer | None:
-    learned = ("txc", "cycle_navigation", "even_pairs", "modular_arithmetic")
-    if model.cell == "lstm" and task.task.name in learned:
-        return _Answer(EVERY, "an LSTM trained to 40 scored 100 to 256", "pdssm", "fixed", "measured")
+def _measured(model: Model, task: Features, exist: bool) -> _Answer | None:
+    """`exist`: it is known that weights do."""
+    group, two_states = task.passport.group, task.passport.states == 2
+    if model.family == "reflections" and exist and task.aperiodic is False:
+        return _seen(FADES, "linear: nothing corrects an error")
+    if model.family == "gain" and exist and two_states and task.aperiodic is False:
+        return _seen(EVERY, "parity was held to 4,096 from training to 64, in four of four")
+    if model.family == "gain-reflections" and exist and group is not None:
+        if group.name == "S3" and model.reflections == 2:
+            return _seen(EVERY, "S3 was held to 512 from training to 32")
+        if group.name == "A5" and model.reflections == 4:
+            return _seen(FADES, "A5 was solved at 32 and lost by 512")
+    if model.family == "fixed-linear" and exist:
+        why = "a linear logit: training is a convex problem once A sums"
+        return _Answer(EVERY, why, "here", "log T", "conditional")
+    if model.cell == "lstm" and task.task.name in ("txc", "cycle_navigation", "even_pairs", "modular_arithmetic"):
+        return _seen(EVERY, "an LSTM trained to 40 scored 100 to 256", "pdssm")
     if model.cell == "tanh-rnn" and task.task.name in ("c6_composition", "s3_composition"):
-        return _Answer(
-            EVERY, "trained to 60 by doubling lengths, at least 90 % to 1000", "rnn2605", "fixed", "measured"
-        )
+        return _seen(EVERY, "trained to 60 by doubling lengths, at least 90 % to 1000", "rnn2605")
+    if model.family == "attention" and two_states and task.quasi_aperiodic is False:
+        return _seen(CANNOT, "a Transformer trained on parity to 40 scored .02 (scaled) beyond", "grazzi2024")
     return None
 
 
-def _trained_attention(model: Model, task: Features, weights: _Answer) -> _Answer | None:
-    if task.passport.states == 2 and task.quasi_aperiodic is False:
-        return _Answer(
-            CANNOT,
-            "a Transformer trained on parity to 40 scored .02 (scaled) beyond",
-            "grazzi2024",
-            "fixed",
-            "measured",
-        )
-    return None
+def _seen(outcome: str, why: str, source: str = "measured") -> _Answer:
+    return _Answer(outcome, why, source, "fixed", "measured")

@@ -30,8 +30,7 @@ from statetrack.theory.simple_groups import prime_factors, simple_name
 
 @dataclass(frozen=True)
 class Structure:
-    """The algebra of a group. `derived_length` is None where it is not solvable; `factors` are its composition
-    factors.
+    """The algebra of a group. `derived_length` is None where it is not solvable; `factors` are its composition factors.
 
     `isomorphic` are the catalogue's names for the same group.
     """
@@ -75,17 +74,10 @@ def _structure(degree: int, generators: bytes, name: str) -> Structure:
 
     images = np.frombuffer(generators, np.uint8).reshape(-1, degree)
     of = Group.from_generators(_needed(images), name)
-    factors = composition_factors(of)
-    names = catalogue_names(of)
+    factors, names = composition_factors(of), catalogue_names(of)
+    simple = len(factors) == 1
     return Structure(
-        name=_name(of, names, factors),
-        order=of.order,
-        abelian=of.is_abelian,
-        solvable=of.is_solvable,
-        derived_length=of.derived_length,
-        simple=len(factors) == 1,
-        factors=factors,
-        isomorphic=names,
+        _name(of, names, factors), of.order, of.is_abelian, of.is_solvable, of.derived_length, simple, factors, names
     )
 
 
@@ -126,8 +118,7 @@ def moved_points(of: Group) -> int:
 
 
 def abelian_factors(element_orders: NDArray[Any]) -> list[int]:
-    """The d_1, d_2, ... of an abelian group C_{d_1} x C_{d_2} x ..., each dividing the next, from its elements'
-    orders.
+    """The d_1, d_2, ... of an abelian group C_{d_1} x C_{d_2} x ..., each dividing the next, from its elements' orders.
 
     The elements x with x^(p^i) = 1 are p^(s_i) many, and s_i - s_{i-1} factors are divisible by p^i.
 
@@ -300,13 +291,10 @@ def _with_powers(reached: set[bytes], row: NDArray[Any]) -> set[bytes]:
 
 
 def _abelian_structure(factors: list[int]) -> Structure:
-    order = math.prod(factors)
-    primes = tuple(f"C{p}" for p in prime_factors(order))
-    same = [name for name in _abelian_names(order) if abelian_factors(group(name).element_orders) == factors]
-    return Structure(abelian_name(factors), order, True, True, 1, len(primes) == 1, primes, tuple(same))
-
-
-def _abelian_names(order: int) -> list[str]:
     from statetrack.theory.isomorphism import names_of_order
 
-    return [name for name in names_of_order(order) if group(name).is_abelian]
+    order = math.prod(factors)
+    primes = tuple(f"C{p}" for p in prime_factors(order))
+    abelian = [name for name in names_of_order(order) if group(name).is_abelian]
+    same = [name for name in abelian if abelian_factors(group(name).element_orders) == factors]
+    return Structure(abelian_name(factors), order, True, True, 1, len(primes) == 1, primes, tuple(same))
