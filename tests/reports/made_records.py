@@ -13,8 +13,8 @@ import statetrack
 from statetrack.asking import Rules, dialogue, play, solver
 from statetrack.asking.run import cell as ask_cell
 from statetrack.results import Cell, Store
+from statetrack.results.plans import Entry, save
 from statetrack.sweeps import Sweep
-from statetrack.sweeps.plan import Entry, save
 from statetrack.tasks import task as make_task
 from statetrack.theory import floors
 

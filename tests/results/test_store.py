@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from statetrack.results import Cell, Store, claims
+from statetrack.results import plans as plan
 from statetrack.results.store import Damage
-from statetrack.sweeps import Options, plan, run, status
+from statetrack.sweeps import Options, run, status
 
 WAITING = """
 import sys, time

@@ -17,7 +17,7 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.results.cell import Cell
-from statetrack.sweeps.plan import Sweep, sweep_of
+from statetrack.results.plans import Sweep, sweep_of
 
 HERE = str(Path(__file__).parent)  # what workers need to import this
 KINDS = {"train": "statetrack.training.cells", "counted": "counted_cells"}

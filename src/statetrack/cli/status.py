@@ -35,8 +35,8 @@ def command(
 
 
 def _print(found: Status) -> None:
-    from statetrack.sweeps.overview import ORDER, by_reason
-    from statetrack.sweeps.pace import duration
+    from statetrack.results.pace import duration
+    from statetrack.results.standing import ORDER, by_reason
 
     rows = [[name, *(counts[each] for each in ORDER)] for name, counts in found.sweeps.items()]
     if len(rows) != 1 or found.beyond:

@@ -82,8 +82,8 @@ def read_part(text: str) -> tuple[int, int]:
 
 
 def summary(tally: Tally, out: Path) -> int:
+    from statetrack.results.standing import by_reason
     from statetrack.results.store import FAILED, SKIPPED
-    from statetrack.sweeps.overview import by_reason
 
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
@@ -133,8 +133,8 @@ def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
 
 
 def words(tally: Tally, workers: int) -> str:
+    from statetrack.results.pace import duration
     from statetrack.results.store import FAILED
-    from statetrack.sweeps.pace import duration
 
     failed = f", {tally.counts[FAILED]} failed" if tally.counts[FAILED] else ""
     left = tally.seconds_left(workers)

@@ -95,7 +95,7 @@ def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
     from statetrack.cli.output import print_table
     from statetrack.formatting import plural, short_names
-    from statetrack.sweeps.pace import duration
+    from statetrack.results.pace import duration
 
     first = results[0]
     cell, record = first.cell, first.record

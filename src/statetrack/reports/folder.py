@@ -14,9 +14,9 @@ from statetrack.errors import BadInput
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.series import HOW, Series, series_of
 from statetrack.results import Store
+from statetrack.results.standing import ORDER
 from statetrack.results.store import DIVERGED, DONE, FINISHED
 from statetrack.sweeps import Status, status
-from statetrack.sweeps.overview import ORDER
 from statetrack.version import __version__
 
 Record = dict[str, Any]

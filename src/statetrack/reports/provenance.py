@@ -10,9 +10,10 @@ from typing import Any
 from statetrack.errors import BadInput
 from statetrack.reports.folder import Folder
 from statetrack.results import Cell, Store
-from statetrack.sweeps import Sweep, plan, shipped
+from statetrack.results import plans as plan
+from statetrack.results.standing import ORDER
+from statetrack.sweeps import Sweep, shipped
 from statetrack.sweeps.kinds import KINDS
-from statetrack.sweeps.overview import ORDER
 from statetrack.version import __version__
 
 MOST = 20  # command lines

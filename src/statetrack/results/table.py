@@ -9,9 +9,9 @@ from typing import Any, TextIO
 
 from statetrack.errors import need
 from statetrack.files import together
+from statetrack.results import plans as plan
 from statetrack.results.cell import Cell
 from statetrack.results.store import DONE, Store
-from statetrack.sweeps import plan
 
 LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
 FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")

@@ -5,9 +5,9 @@ sweep = from_blocks("mine", [{"tasks": ["txc"], "subjects": ["mlp", "gru"], "len
 run(sweep, "results", Options(workers=2))
 """
 
+from statetrack.results.plans import Sweep, sweep_of
+from statetrack.results.standing import Status, status
 from statetrack.sweeps.document import from_blocks, read, shipped
-from statetrack.sweeps.overview import Status, status
-from statetrack.sweeps.plan import Sweep, sweep_of
 from statetrack.sweeps.runner import Options, run
 
 __all__ = ["Options", "Status", "Sweep", "from_blocks", "read", "run", "shipped", "status", "sweep_of"]

@@ -31,8 +31,8 @@ from typing import Any
 import yaml
 
 from statetrack.errors import BadInput, unknown
+from statetrack.results.plans import Entry, Sweep
 from statetrack.sweeps.kinds import KINDS, WrongPart, kind_of, load
-from statetrack.sweeps.plan import Entry, Sweep
 
 SHIPPED = Path(__file__).parent / "shipped"
 PRODUCT = ("tasks", "subjects", "lengths", "seeds")

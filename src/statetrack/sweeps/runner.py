@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statetrack.errors import BadInput
+from statetrack.results import plans as plan
+from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
-from statetrack.sweeps import plan
 from statetrack.sweeps.local import Place, Tick, in_process, places, with_workers
-from statetrack.sweeps.plan import Sweep
 from statetrack.sweeps.schedule import Schedule, Tally
 
 DEVICES = ("auto", "cpu", "cuda")

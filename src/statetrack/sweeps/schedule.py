@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from statetrack.results import claims
 from statetrack.results.cell import Cell
+from statetrack.results.pace import Pace, Work
+from statetrack.results.plans import Sweep
 from statetrack.results.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, no_result
-from statetrack.sweeps.pace import Pace, Work
-from statetrack.sweeps.plan import Sweep
 from statetrack.sweeps.prune import Pruner
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit, units_of
 

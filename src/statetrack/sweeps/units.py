@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from statetrack.results.cell import Cell
-from statetrack.sweeps.plan import Entry, siblings
+from statetrack.results.plans import Entry, siblings
 
 BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
 

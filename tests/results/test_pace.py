@@ -9,10 +9,10 @@ from counted_cells import KINDS
 
 from statetrack.cli.sweep import words
 from statetrack.results import Cell, Store
+from statetrack.results.pace import Pace, Work
+from statetrack.results.plans import Entry
 from statetrack.results.store import DONE, FAILED
 from statetrack.sweeps import Sweep
-from statetrack.sweeps.pace import Pace, Work
-from statetrack.sweeps.plan import Entry
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import Outcome
 

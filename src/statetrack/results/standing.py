@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack.results import claims
+from statetrack.results import plans as plan
 from statetrack.results.cell import Cell
+from statetrack.results.pace import Pace, Work
 from statetrack.results.store import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Damage, Store
-from statetrack.sweeps import plan
-from statetrack.sweeps.pace import Pace, Work
 
 RUNNING, MISSING = "running", "missing"
 ORDER = (DONE, DIVERGED, RUNNING, FAILED, SKIPPED, MISSING)
