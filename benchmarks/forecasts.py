@@ -5,7 +5,7 @@ python benchmarks/forecasts.py DIR    a folder of trained cells of binary tasks;
     probe      separation of true states along the direction of a ridge probe, extrapolated to 1.28 (90 %)
     means      separation along the line between the means of true states, extrapolated to 1.28
     margin     mean over deviation of the network's own margin between right and wrong logit, extrapolated to 1.28
-    tampered   the chosen one: the rate of fading, and how much of it the network bears (diagnose/forecast.py)
+    tampered   the chosen one: the rate of fading, and how much of it the network bears (diagnosis/forecast.py)
 
 The first three take the logarithm to be a straight line in t over the second half of the length trained on.
 """
@@ -30,7 +30,7 @@ from statetrack.diagnosis.walk import Plan, Walk
 from statetrack.models import SequenceModel
 from statetrack.results import Store
 from statetrack.training.evaluate import to_ids
-from statetrack.training.weights import cell_of, load
+from statetrack.training.weights import load
 
 NINETY = 1.2816  # deviations between the mean and the border at which 90 % lie on the right side
 
@@ -70,7 +70,7 @@ def main() -> int:
     store = Store.existing(Path(sys.argv[1]))
     print(f"{'model':32}{'seed':>5}{'measured':>10}{'probe':>8}{'means':>8}{'margin':>8}{'tampered':>10}")
     for record in store.records():
-        cell = cell_of(record)
+        cell = record.cell
         model = load(store, cell)
         seen = Examined(
             st.task(cell.task), model, cell.length, Plan.of(model, cell.length, None, 2048), cell.seed, lambda _: None

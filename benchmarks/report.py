@@ -22,7 +22,7 @@ from playwright.sync_api import sync_playwright
 
 from statetrack.reports import report
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "report"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reports"))
 import made_records
 from test_report_browser import FLAGS, NAMES
 

@@ -23,8 +23,8 @@ os.environ["RAY_AUTH_MODE"] = "disabled"
 
 from counted_cells import begun, sweep  # noqa: E402
 
-from statetrack.results import Store  # noqa: E402
-from statetrack.sweeps import Options, run, status  # noqa: E402
+from statetrack.results import Store, status  # noqa: E402
+from statetrack.sweeps import Options, run  # noqa: E402
 
 CELLS = int(os.environ.get("CELLS", "10000"))
 RUNNER = f"""

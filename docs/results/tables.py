@@ -17,14 +17,12 @@ from typing import Any
 from statetrack.formatting import shown
 from statetrack.reports import page_of
 from statetrack.reports.table import Table
-from statetrack.results import Store, unpack
+from statetrack.results import Store, TrainingRecord, unpack
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "results.md"
 PLACE = re.compile(r"(<!-- ([a-z-]+): ([a-z0-9_-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WORK = tempfile.TemporaryDirectory(prefix="results-")
-
-Record = dict[str, Any]
 
 
 @cache
@@ -35,15 +33,15 @@ def folder(archive: str) -> Path:
 
 
 @cache
-def records(archive: str) -> list[Record]:
-    return [record for record in Store(folder(archive)).records() if "accuracy" in record]
+def records(archive: str) -> list[TrainingRecord]:
+    return [record for record in Store(folder(archive)).records() if isinstance(record, TrainingRecord)]
 
 
-def alike(archive: str, *keys: str, **wanted: Any) -> list[tuple[list[str], list[Record]]]:
+def alike(archive: str, *keys: str, **wanted: Any) -> list[tuple[list[str], list[TrainingRecord]]]:
     """The records whose cells have what is wanted, by what their cells have under the keys, in order."""
-    groups: dict[tuple[str, ...], list[Record]] = {}
+    groups: dict[tuple[str, ...], list[TrainingRecord]] = {}
     for record in records(archive):
-        cell = record["cell"] | {"protocol": record["cell"]["protocol"]["name"]}
+        cell = record.cell.to_dict() | {"protocol": record.cell.protocol["name"]}
         if all(cell[key] == value for key, value in wanted.items()):
             groups.setdefault(tuple(cell[key] for key in keys), []).append(record)
     return [(list(of), found) for of, found in sorted(groups.items())]
@@ -65,20 +63,22 @@ def spread(accuracies: list[float | None]) -> str:
 
 def costs(archive: str) -> Table:
     """Seconds that the cells of a model took, while others ran beside them."""
-    took = [(*of, len(found), sum(each["seconds"] for each in found)) for of, found in alike(archive, "subject")]
+    took = [(*of, len(found), sum(each.seconds or 0.0 for each in found)) for of, found in alike(archive, "subject")]
     total = sum(seconds for *_, seconds in took)
     dearest = sorted(took, key=lambda row: -row[-1])
     rows = [[model, cells, round(seconds), f"{seconds / total:.0%}"] for model, cells, seconds in dearest]
     return Table("costs", "", "", ["model", "cells", "seconds", "share"], rows)
 
 
+def ends(found: list[TrainingRecord], length: int) -> str:
+    """The last 32 positions of rows of a length."""
+    return spread([each.rows[length].last_32_accuracy for each in found])
+
+
 def beyond(archive: str, task: str, trained: int) -> Table:
     """The last 32 positions of longer rows than were trained on, under `design`."""
     held = alike(archive, "subject", task=task, length=trained, protocol="design")
     lengths = [times * trained for times in (2, 4, 8, 16)]
-
-    def ends(found: list[Record], length: int) -> str:
-        return spread([each["length_generalisation"][str(length)]["last_32_accuracy"] for each in found])
 
     rows = [[*of, *(ends(found, length) for length in lengths)] for of, found in held]
     return Table("beyond", "", "", ["model", *(f"{length:,}" for length in lengths)], rows)
@@ -90,9 +90,9 @@ def streams(archive: str) -> Table:
     rows = [
         [
             *of,
-            spread([each["tail_accuracy"] for each in found]),
-            spread([each["length_generalisation"]["1024"]["last_32_accuracy"] for each in found]),
-            *(spread([each["stream"]["accuracy"][str(mark)] for each in found]) for mark in marks),
+            spread([each.at_length.tail_accuracy for each in found]),
+            ends(found, 1024),
+            *(spread([(each.streams[0].accuracy or {})[str(mark)] for each in found]) for mark in marks),
         ]
         for of, found in alike(archive, "task", "subject")
     ]
@@ -102,8 +102,8 @@ def streams(archive: str) -> Table:
 def models(archive: str) -> Table:
     """What each model has to learn with, and to remember with; the first depends on the task."""
 
-    def sizes(found: list[Record], key: str) -> str:
-        low, high = (f"{extreme(each[key] for each in found):,}" for extreme in (min, max))
+    def sizes(found: list[TrainingRecord], key: str) -> str:
+        low, high = (f"{extreme(getattr(each.training, key) for each in found):,}" for extreme in (min, max))
         return low if low == high else f"{low}–{high}"
 
     found = alike(archive, "subject")

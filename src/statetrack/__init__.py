@@ -8,34 +8,37 @@
     result = st.train(task, model, length=64, seed=0)
     found  = st.diagnose(task, result.model, trained=64)
 
-Importing it needs numpy alone; `model`, `train` and `diagnose` bring torch when they are first used.
+Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train` and `diagnose` torch.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from statetrack.errors import BadInput, MissingExtra
-from statetrack.tasks import Batch, Task, task
-from statetrack.tasks.groups import Group, group
+from statetrack.errors import BadInput, MissingExtra, need
 from statetrack.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from statetrack.diagnosis import diagnose
     from statetrack.models import model
+    from statetrack.tasks import Batch, Task, task
+    from statetrack.tasks.groups.build import group
+    from statetrack.tasks.groups.group import Group
     from statetrack.training import train
 
 __all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "diagnose", "group", "model", "task", "train"]
 
 _WITH_TORCH = {"diagnose": "statetrack.diagnosis", "model": "statetrack.models", "train": "statetrack.training"}
+_PLACES = _WITH_TORCH | {
+    "Batch": "statetrack.tasks", "Task": "statetrack.tasks", "task": "statetrack.tasks",
+    "Group": "statetrack.tasks.groups", "group": "statetrack.tasks.groups",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    from statetrack.errors import need
-
-    if name not in _WITH_TORCH:
+    if name not in _PLACES:
         raise AttributeError(f"module 'statetrack' has no attribute {name!r}")
-    need("torch", "train", f"statetrack.{name}")
-    return getattr(import_module(_WITH_TORCH[name]), name)
+    if name in _WITH_TORCH:
+        need("torch", "train", f"statetrack.{name}")
+    return getattr(import_module(_PLACES[name]), name)

@@ -103,3 +103,9 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write one file so that whoever reads sees all of it or nothing."""
     with together(path) as (part,):
         part.write_bytes(data)
+
+
+def copy_whole(path: Path, target: Path) -> None:
+    """Copy one file likewise."""
+    with together(target) as (part,):
+        shutil.copyfile(path, part)

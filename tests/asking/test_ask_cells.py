@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ from tiny_models import saved
 import statetrack as st
 from statetrack.asking import Reply, Request, Rules, Tokens, cells, solver
 from statetrack.asking.run import ask
-from statetrack.asking.solvers import Human
+from statetrack.asking.solvers import Explicit, Human, split_subject
 from statetrack.cli import main
 from statetrack.errors import BadInput
-from statetrack.results import Store
+from statetrack.results import AskedRecord, Store
+from statetrack.results.kinds import Wanted, Work
+from statetrack.results.records import Episode
 from statetrack.sweeps import Options, from_blocks, read, run
 
 HERE = Options(workers=0, device="cpu")
@@ -35,6 +37,7 @@ class Server:
 
     def __init__(self) -> None:
         self.fail_at: int | None = None
+        self.dead = False
         self.asked = 0
         self.options: list[dict[str, Any]] = []
 
@@ -47,11 +50,15 @@ class Server:
         return [self.reply(request) for request in requests]
 
     def reply(self, request: Request) -> Reply:
-        if len(request.turn.seen) == self.fail_at:
+        if self.dead or len(request.turn.seen) == self.fail_at:
             return Reply(failure="server", detail="503")
         return Reply(request.dialogue.reply(request.turn), tokens=Tokens(sent=100, new=10, cached=90, generated=7))
 
     def close(self) -> None: ...
+
+
+def episodes(folder: Path) -> list[Episode]:
+    return [record.episode for record in Store(folder).records() if isinstance(record, AskedRecord)]
 
 
 @pytest.fixture
@@ -75,7 +82,7 @@ def test_a_cell_of_a_sweep_is_the_cell_that_asking_writes(tmp_path: Path) -> Non
 def test_shipped_sweeps_of_language_models(name: str, count: int) -> None:
     one, two = read(name, ["hf:a"]), read(name, ["hf:a", "openai/gpt-4o"])
     assert len(one.cells) == count
-    without = sum(" " not in cell.subject for cell in one.cells)  # baselines are the same for every model
+    without = sum(not split_subject(cell.subject)[0] for cell in one.cells)  # baselines are the same for every model
     assert len(two.cells) == 2 * count - without
     assert {cell.protocol["regime"] for cell in read("permutations", ["hf:a"]).cells} == {"instant", "thinking"}
 
@@ -151,15 +158,13 @@ def test_a_server_that_fails_is_tried_once_more_and_the_next_run_goes_on(tmp_pat
     server.fail_at = 4
     tally = run(sweep, tmp_path, HERE)
     assert tally.counts == {"failed": 3}
-    assert "503" in tally.failures[0]
+    assert "503" in tally.failures[0].reason
     assert [given.get("max_retries") for given in server.options] == [None, 0, 0]  # patience for the first alone
-    kept = list(Store(tmp_path).records())
-    assert [record["max_length"] for record in kept] == [3, 3, 3]
+    assert [record.max_length for record in episodes(tmp_path)] == [3, 3, 3]
     server.fail_at, server.asked = None, 0
     assert run(sweep, tmp_path, HERE).counts == {"done": 3}
     assert server.asked == 3 * 3  # three turns each are not asked again
-    record = next(iter(Store(tmp_path).records()))
-    assert (record["max_length"], record["tokens"]["sent"]) == (6, 600)
+    assert (episodes(tmp_path)[0].max_length, episodes(tmp_path)[0].tokens["sent"]) == (6, 600)
 
 
 def test_samples_go_side_by_side_and_what_was_not_asked_has_failed(tmp_path: Path, server: Server) -> None:
@@ -167,7 +172,7 @@ def test_samples_go_side_by_side_and_what_was_not_asked_has_failed(tmp_path: Pat
     server.fail_at = 1
     assert run(sweep, tmp_path, Options(workers=0, together=9)).counts == {"failed": 9}
     assert server.options[0]["batch"] == 9
-    reasons = {record["reason"] for record in Store(tmp_path).records()}
+    reasons = {record.reason for record in Store(tmp_path).records()}
     assert reasons == {"503", "not asked: 503"}  # batches of two: four episodes, then no more
     server.fail_at = None
     assert run(sweep, tmp_path, Options(workers=0, together=9)).counts == {"done": 9}
@@ -181,3 +186,64 @@ def test_the_way_to_a_server_is_no_part_of_a_cell_but_workers_know_it(tmp_path: 
     run(sweep, tmp_path, HERE)
     assert server.options[0]["model"] == text
     assert "127.0.0.1" not in "".join(path.read_text() for path in tmp_path.rglob("*.json"))
+
+
+def described(subject: str, seed: int = 0, **settings: Any) -> Wanted:
+    return cells.describe("track_the_stat.median", subject, 6, seed, "ask", settings)
+
+
+def test_the_solver_and_no_name_says_what_a_cell_costs() -> None:
+    plain, shown, guess = (cells.cost(described(f"ask:{words}")) for words in
+                           ("a/explicit", "a/b explicit", "none random"))  # fmt: skip
+    assert shown == plain + 6**2
+    assert guess == pytest.approx(plain / 1000)
+
+
+def test_records_are_kept_before_they_are_yielded(tmp_path: Path, server: Server) -> None:
+    store = Store(tmp_path / "out")
+    work = Work(tuple(described("ask:some/model", seed).cell for seed in range(3)))
+    for record, cell in zip(cells.run(work, store, tmp_path / "scratch"), work.cells, strict=True):
+        assert (record.cell, record.status, store.read(cell)) == (cell, "done", record)
+    assert not (tmp_path / "scratch").exists()
+    assert server.asked == 18
+
+
+def test_a_dead_server_takes_nothing_from_dialogues_that_were_cut_off(tmp_path: Path, server: Server) -> None:
+    store, scratch = Store(tmp_path / "out"), tmp_path / "scratch"
+    work = Work(tuple(described("ask:some/model", seed).cell for seed in range(6)))
+    server.fail_at = 4
+    for cell in (work.cells[0], work.cells[5]):
+        list(cells.run(Work((cell,)), store, scratch))
+    server.dead = True
+    found = list(cells.run(work, store, scratch))  # batches of two: four episodes, then no more
+    assert [record.reason for record in found] == ["503"] * 4 + ["not asked: 503"] * 2
+    assert {record.status for record in found} == {"failed"}
+    assert [len(episode.replies) for episode in episodes(tmp_path / "out")].count(3) == 2
+    assert {record.cell: record for record in store.records()} == {record.cell: record for record in found}
+    server.dead, server.fail_at, server.asked = False, None, 0
+    assert {record.status for record in cells.run(work, store, scratch)} == {"done"}
+    assert server.asked == 6 * 6 - 2 * 3
+
+
+@pytest.mark.parametrize("name", ["human", "explicit:human"])
+def test_a_game_that_a_person_left_waits_for_the_person(tmp_path: Path, name: str) -> None:
+    store, task, who = Store(tmp_path / "out"), st.task("track_the_stat.median"), solver(name)
+    answers = iter(["85", "74"])
+
+    def play(read: Callable[[Request], str]) -> list[AskedRecord]:
+        human = Human(read)
+        return ask(task, Rules(), Explicit(human) if who.shows_state else human, [0], length=6, store=store)
+
+    with pytest.raises(StopIteration):
+        play(lambda request: next(answers))
+    (record,) = cells.run(Work((described(f"ask:none {name}").cell,)), store, tmp_path / "scratch")
+    assert record.status == "skipped"
+    assert record.reason.startswith("a person has to answer: statetrack play track_the_stat.median")
+    turns: list[int] = []
+
+    def read(request: Request) -> str:
+        turns.append(len(request.turn.seen))
+        return request.dialogue.wording.answer(request.turn.target)  # type: ignore[arg-type]
+
+    assert [game.status for game in play(read)] == ["done"]
+    assert turns == [3, 4, 5, 6]

@@ -132,9 +132,9 @@ def test_one_teacher_forced_pass_is_the_greedy_dialogue(kind: str, chat: bool) -
         scored = score(asked, told)
         (game,) = converse(asked, [told])
         canonical = [reply == told.reply(turn) for reply, turn in zip(game.replies, told.turns)]
-        assert scored["outcomes"] == "".join("+" if good else "x" for good in canonical)
-        assert len(scored["logprobs"]) == 14
-        mixed |= set(scored["outcomes"])
+        assert scored.outcomes == "".join("+" if good else "x" for good in canonical)
+        assert len(scored.logprobs) == 14
+        mixed |= set(scored.outcomes)
     assert mixed == {"+", "x"}
 
 
@@ -146,8 +146,8 @@ def test_teacher_forcing_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr("statetrack.asking.engines.forced.LOGITS", 50 * 600)
         pieces = score(asked, told)
         monkeypatch.undo()
-        assert pieces["outcomes"] == whole["outcomes"]
-        assert pieces["logprobs"] == pytest.approx(whole["logprobs"])
+        assert pieces.outcomes == whole.outcomes
+        assert pieces.logprobs == pytest.approx(whole.logprobs)
 
 
 @pytest.mark.parametrize("context", range(400, 410))

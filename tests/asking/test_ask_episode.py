@@ -35,8 +35,8 @@ def test_the_original_episode() -> None:
     assert (game.status, game.right) == ("wrong", 2)
     assert contents(game) == ["85", "[median: 85]", "63", "So: **[Median: 74.0]**"]
     assert game.messages[0]["role"] == "system"
-    assert game.record()["outcomes"] == "++x"
-    assert game.record()["changes"] == "-11"
+    assert game.record().outcomes == "++x"
+    assert game.record().changes == "-11"
 
 
 def test_the_request_carries_the_history_and_the_new_number_alone() -> None:
@@ -56,7 +56,7 @@ def test_failures_have_classes(reply: str, status: str) -> None:
     game = episode()
     assert say(game, reply) == [status]
     assert game.request() is None
-    assert game.record()["ended"] == status
+    assert game.record().ended == status
 
 
 def test_a_reply_that_the_server_kept_back_is_a_refusal_whatever_its_text() -> None:
@@ -67,7 +67,7 @@ def test_a_reply_that_the_server_kept_back_is_a_refusal_whatever_its_text() -> N
     assert game.receive(Reply("[median: 74]", refused=True)) == "right"  # an answer is an answer
     record = game.record()
     again = episode(history="own")
-    again.replay(record["replies"], record["outcomes"])
+    again.replay(record.replies, record.outcomes)
     assert again.record() == record
 
 
@@ -77,7 +77,7 @@ def test_own_history_goes_on_with_what_was_said() -> None:
     assert game.request() is None
     assert (game.status, game.right) == ("done", 0)
     assert contents(game) == ["85", "[median: 1]", "63", "-", "51", "[median: 63]", "26", "nonsense"]
-    assert game.record()["outcomes"] == "xf+f"
+    assert game.record().outcomes == "xf+f"
 
 
 def test_corrected_history_holds_right_answers_only() -> None:
@@ -131,7 +131,7 @@ def test_an_interruption_is_no_failure_of_the_model(kind: str) -> None:
     game.receive(Reply(failure=kind, detail="why"))
     assert game.request() is None
     record = game.record()
-    assert (record["ended"], record["detail"], record["max_length"], record["outcomes"]) == (kind, "why", 1, "+")
+    assert (record.ended, record.detail, record.max_length, record.outcomes) == (kind, "why", 1, "+")
     with pytest.raises(st.BadInput, match="unknown interruption"):
         game.interrupt("boredom")
 
@@ -150,7 +150,7 @@ def test_an_interrupted_episode_is_taken_up_again() -> None:
     say(game, "[median: 85]", "[median: 74]")
     game.interrupt("server")
     again = episode()
-    again.replay(game.record()["replies"], game.record()["outcomes"])
+    again.replay(game.record().replies, game.record().outcomes)
     assert again.messages == game.messages
     assert say(again, "[median: 63]", "[median: 57]") == ["right", "right"]
     assert again.request() is None
@@ -162,7 +162,7 @@ def test_acknowledgements_cost_no_request() -> None:
     assert say(game, "[median: 74]", "[median: 57]") == ["right", "right"]
     assert contents(game) == ["85", "[ok]", "63?", "[median: 74]", "51", "[ok]", "26?", "[median: 57]"]
     assert game.request() is None
-    assert game.record()["positions"] == [2, 4]
+    assert game.record().positions == [2, 4]
 
 
 def test_the_lenient_parser_is_a_rule() -> None:

@@ -11,14 +11,16 @@ import statetrack as st
 from statetrack.asking import Rules, Tokens, dialogue, estimate, results, summary
 from statetrack.asking.metrics import by_position, falls_below, steps, survival
 from statetrack.asking.survival import kaplan_meier, median_survival
+from statetrack.results.records import Episode
 
 
-def record(outcomes: str, status: str = "wrong", changes: str = "") -> dict[str, object]:
+def record(outcomes: str, status: str = "wrong", changes: str = "") -> Episode:
     right = len(outcomes) - len(outcomes.lstrip("+"))
-    return {
-        "ended": status, "max_length": right, "outcomes": outcomes, "positions": list(range(1, len(outcomes) + 1)),
-        "changes": changes or "-" + "1" * (len(outcomes) - 1), "tokens": Tokens(sent=10, new=4, cached=6).to_dict(),
-    }  # fmt: skip
+    return Episode(
+        ended=status, max_length=right, asked=300, outcomes=outcomes, positions=list(range(1, len(outcomes) + 1)),
+        changes=changes or "-" + "1" * (len(outcomes) - 1), replies=["?"] * len(outcomes),
+        tokens=Tokens(sent=10, new=4, cached=6).to_dict(),
+    )  # fmt: skip
 
 
 def test_the_result_keys_by_hand() -> None:

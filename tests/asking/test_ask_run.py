@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,12 @@ from tiny_models import saved
 
 import statetrack as st
 from statetrack.asking import Reply, Request, Rules, Tokens, solver
+from statetrack.asking.rules import how
 from statetrack.asking.run import ask
 from statetrack.cli import main
+from statetrack.cli.ask import command
+from statetrack.results import AskedRecord, Store
+from statetrack.results.records import no_result
 
 MEDIAN = st.task("track_the_stat.median")
 
@@ -41,9 +47,9 @@ class Scripted:
         self.closed = True
 
 
-def run(asked: Scripted, out: Path, samples: int = 3) -> list[dict[str, object]]:
-    return ask(MEDIAN, Rules(), solver("implicit"), range(samples), length=6, model=asked.name, engine=lambda: asked,
-               out=out)  # fmt: skip
+def run(asked: Scripted, out: Path, samples: int = 3, length: int = 6) -> list[AskedRecord]:
+    return ask(MEDIAN, Rules(), solver("implicit"), range(samples), length=length, model=asked.name,
+               engine=lambda: asked, out=out)  # fmt: skip
 
 
 def test_a_second_run_asks_only_what_is_missing(tmp_path: Path) -> None:
@@ -51,27 +57,88 @@ def test_a_second_run_asks_only_what_is_missing(tmp_path: Path) -> None:
     run(first, tmp_path / "out", samples=2)
     records = run(second, tmp_path / "out", samples=3)
     assert (first.asked, second.asked) == (12, 6)
-    assert [record["max_length"] for record in records] == [6, 6, 6]
+    assert [record.episode.max_length for record in records] == [6, 6, 6]
     third = Scripted()
     assert run(third, tmp_path / "out") == records
     assert (third.asked, third.closed) == (0, False)  # it was not even made
     assert second.closed
-    cell = records[0]["cell"]
-    assert isinstance(cell, dict)
-    assert (cell["task"], cell["subject"], cell["length"], cell["seed"]) == (
+    cell = records[0].cell
+    assert (cell.task, cell.subject, cell.length, cell.seed) == (
         "track_the_stat.median", "scripted/model implicit", 6, 0,
     )  # fmt: skip
 
 
 def test_a_servers_failure_is_kept_and_gone_on_from(tmp_path: Path) -> None:
     broken = run(Scripted(fail_at=4), tmp_path / "out")
-    assert [(record["ended"], record["max_length"]) for record in broken] == [("server", 3)] * 3
+    assert [(record.episode.ended, record.episode.max_length) for record in broken] == [("server", 3)] * 3
+    assert {(record.status, record.reason) for record in broken} == {("failed", "503 after 5 tries, key ***")}
     assert "sk-abc" not in str(broken)
     again = Scripted()
     records = run(again, tmp_path / "out")
-    assert [(record["ended"], record["max_length"]) for record in records] == [("done", 6)] * 3
+    assert [(record.episode.ended, record.episode.max_length) for record in records] == [("done", 6)] * 3
     assert again.asked == 9  # three turns each are not asked again
-    assert records[0]["tokens"] == {"sent": 60, "new": 6, "cached": 54, "generated": 12, "reasoning": 0}
+    assert records[0].episode.tokens == {"sent": 60, "new": 6, "cached": 54, "generated": 12, "reasoning": 0}
+
+
+def test_a_store_that_is_open_is_as_good_as_a_folder(tmp_path: Path) -> None:
+    store, asked = Store(tmp_path / "out"), Scripted()
+    records = ask(MEDIAN, Rules(), solver("implicit"), range(2), length=6, model=asked.name, engine=lambda: asked,
+                  store=store)  # fmt: skip
+    assert [store.read(record.cell) for record in records] == records
+    assert all(record.seconds is not None and record.reason == "" for record in records)
+    assert run(Scripted(), tmp_path / "out", samples=2) == records
+
+
+def test_a_cell_without_a_result_is_begun_anew(tmp_path: Path) -> None:
+    (first,) = run(Scripted(), tmp_path / "out", samples=1)
+    Store(tmp_path / "out").write(no_result(first.cell, "failed", "not asked: 503"))
+    again = Scripted()
+    (record,) = run(again, tmp_path / "out", samples=1)
+    assert (record.status, record.episode, again.asked) == ("done", first.episode, 6)
+
+
+RULES_OF_0_1_0 = {
+    "way": "turns", "style": "ids", "shots": 0, "relabel": None, "regime": "instant", "keep_reasoning": False,
+    "history": "stop", "every": 1, "distractors": [], "parser": "strict", "room": 0, "limit": 0,
+}  # fmt: skip
+
+
+def write_as_0_1_0(folder: Path, key: str, sample: int, **held: object) -> None:
+    """A record as that version wrote it: flat, without a kind and a format, under its key."""
+    cell = {"task": "track_the_stat.median", "subject": "scripted/model implicit", "length": 2, "seed": sample,
+            "protocol": {"name": "ask", **RULES_OF_0_1_0}}  # fmt: skip
+    folder.mkdir(exist_ok=True)
+    (folder / f"{key}.json").write_text(json.dumps({"cell": cell, "version": "0.1.0", **held, "seconds": 0.0033}))
+
+
+def test_a_record_of_0_1_0_is_found_and_not_asked_again(tmp_path: Path) -> None:
+    write_as_0_1_0(
+        tmp_path / "out", "6bad18b6be31a4d45931", 0, status="done", ended="done", detail="", max_length=2, asked=2,
+        outcomes="++", positions=[1, 2], changes="-1", replies=["[median: 85]", "[median: 74]"],
+        tokens={"sent": 20, "new": 2, "cached": 18, "generated": 4, "reasoning": 0},
+    )  # fmt: skip
+    asked = Scripted()
+    (record,) = run(asked, tmp_path / "out", samples=1, length=2)
+    assert (asked.asked, asked.closed) == (0, False)
+    assert (record.version, record.seconds, record.episode.replies) == (
+        "0.1.0",
+        0.0033,
+        ["[median: 85]", "[median: 74]"],
+    )
+    (fresh,) = run(Scripted(), tmp_path / "new", samples=1, length=2)
+    assert (fresh.cell, fresh.episode) == (record.cell, record.episode)
+
+
+def test_a_dialogue_that_0_1_0_left_is_taken_up(tmp_path: Path) -> None:
+    write_as_0_1_0(
+        tmp_path / "out", "cbf556590d58ba1130c5", 1, status="failed", reason="503", ended="server", detail="503",
+        max_length=1, asked=2, outcomes="+", positions=[1], changes="-", replies=["[median: 47]"],
+        tokens={"sent": 10, "new": 1, "cached": 9, "generated": 2, "reasoning": 0},
+    )  # fmt: skip
+    asked = Scripted()
+    record = run(asked, tmp_path / "out", samples=2, length=2)[1]
+    assert asked.asked == 2 + 1  # the other sample, and the turn that was left
+    assert (record.status, record.episode.outcomes, record.episode.tokens["sent"]) == ("done", "++", 20)
 
 
 def test_ctrl_c_leaves_what_was_answered(tmp_path: Path) -> None:
@@ -79,17 +146,17 @@ def test_ctrl_c_leaves_what_was_answered(tmp_path: Path) -> None:
         run(Scripted(fail_at=5, error=KeyboardInterrupt), tmp_path / "out")
     again = Scripted()
     records = run(again, tmp_path / "out")
-    assert [record["ended"] for record in records] == ["done"] * 3
+    assert [record.episode.ended for record in records] == ["done"] * 3
     assert again.asked == 2 * 2 + 6  # two episodes were at turn 5, the third had not begun
 
 
 def test_a_dead_server_is_left_alone(tmp_path: Path) -> None:
     dead = Scripted(fail_at=1)
     records = run(dead, tmp_path / "out", samples=50)
-    assert [record["ended"] for record in records] == ["server"] * 4  # two batches of two
+    assert [record.episode.ended for record in records] == ["server"] * 4  # two batches of two
     assert dead.closed
     alive = Scripted()
-    assert [record["max_length"] for record in run(alive, tmp_path / "out", samples=50)] == [6] * 50
+    assert [record.episode.max_length for record in run(alive, tmp_path / "out", samples=50)] == [6] * 50
 
 
 def test_one_broken_episode_is_no_dead_server(tmp_path: Path) -> None:
@@ -98,7 +165,7 @@ def test_one_broken_episode_is_no_dead_server(tmp_path: Path) -> None:
             self.fail_at = 1 if request.sample == 2 else None
             return super().reply(request)
 
-    ended = [record["ended"] for record in run(Once(), tmp_path / "out", samples=8)]
+    ended = [record.episode.ended for record in run(Once(), tmp_path / "out", samples=8)]
     assert (ended.count("server"), ended.count("done")) == (1, 7)
 
 
@@ -202,3 +269,19 @@ def test_importing_it_brings_numpy_alone() -> None:
     code += "'typer', 'rich', 'transformers', 'inspect_ai', 'numba'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_command_has_every_rule_with_its_default() -> None:
+    given = {name: option.default for name, option in inspect.signature(command).parameters.items()}
+    assert Rules.among(given | {"distractors": given["distractor"] or ()}) == Rules()
+    assert {rule.name for rule in fields(Rules)} - given.keys() == {"distractors"}
+
+
+def test_rules_in_words() -> None:
+    rules = Rules(history="own", every=2, distractors=("chatter", "words"))
+    protocol = {"name": "ask", **rules.to_dict(), "teacher_forced": True}
+    assert Rules.of_protocol(protocol) == rules
+    assert how(protocol) == f"{rules.changed}, teacher-forced"
+    assert how({"name": "ask", **Rules().to_dict()}) == ""
+    later = {"name": "ask", "history": "own", "moods": ["calm", "merry"], "teacher_forced": True}
+    assert how(later) == "history own, moods calm merry, teacher-forced"

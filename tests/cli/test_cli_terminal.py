@@ -12,7 +12,10 @@ import pytest
 
 from statetrack.cli import VERBS, main, output, progress
 from statetrack.formatting import short_names
-from statetrack.results import Cell, Store
+from statetrack.results import Cell, Store, TrainingRecord
+from statetrack.results.diagnosis import Comparison
+from statetrack.results.evaluations import OnRows
+from statetrack.results.records import Training
 
 LONG = "e88-published-1l-small-notanh"
 OWN = "runs/own.py:Counter[width=8,sha256=4f46d472]"
@@ -43,8 +46,9 @@ def trained(folder: Path, *subjects: str) -> Store:
         for length in (8, 16):
             for name in ("curriculum", "design"):
                 cell = Cell("txc", subject, length, 0, {"name": name})
-                numbers = {"accuracy": 0.12345, "floor": 0.5, "tail_accuracy": 0.98765, "solved": False}
-                store.write(cell, {"cell": cell.to_dict(), "status": "diverged", **numbers})
+                rows = OnRows(length=length, seed=0, accuracy=0.12345, floor=0.5, tail_accuracy=0.98765)
+                training = Training(learning_rate=1e-3, steps=1, parameters=1)
+                store.write(TrainingRecord(cell=cell, status="diverged", training=training, evaluations=(rows,)))
     return store
 
 
@@ -141,14 +145,12 @@ def diagnosed(model: str, sentence: str) -> dict[str, Any]:
 def test_a_diagnosis_keeps_its_columns_in_80(
     tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import statetrack.diagnosis.folder as folder
-
     sentence = "It fades: right up to about 278 steps, " + "and so on, " * 9
     pattern = {"section": "6.1, accuracy by position", "says": "E88: flat over positions", "task": "txc",
                "subject": LONG, "outcome": "confirmed", "why": "first quarter 1, last quarter 1"}  # fmt: skip
-    found = {"cells": [diagnosed(LONG, sentence), diagnosed(OWN, sentence)], "left_out": [], "ablations": [],
-             "patterns": [pattern]}  # fmt: skip
-    monkeypatch.setattr(folder, "diagnose_folder", lambda *_: found)
+    cells = [diagnosed(LONG, sentence), diagnosed(OWN, sentence)]
+    found = Comparison(cells=cells, left_out=[], ablations=[], patterns=[pattern])
+    monkeypatch.setattr("statetrack.verdicts.comparison.compare", lambda *_: found)
     monkeypatch.chdir(tmp_path)
     terminal(80)
     assert main(["diagnose", "."]) == 0

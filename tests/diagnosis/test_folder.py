@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,9 @@ import pytest
 
 import statetrack as st
 from statetrack.cli import main
-from statetrack.results import Cell, Store, merge
-from statetrack.results.diagnosis import read, rounded
-from statetrack.results.store import FAILED, no_result
-from statetrack.verdicts.ablations import Seen, ablations, family
-from statetrack.verdicts.patterns import patterns
+from statetrack.results import Cell, Store, TrainingRecord, merge
+from statetrack.results.diagnosis import comparison, of_cell, read, rounded
+from statetrack.results.records import FAILED, no_result
 
 WEIGHTS = Path(__file__).parent / "weights"
 SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validation_rows": 4}
@@ -24,10 +23,10 @@ SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validatio
 def test_an_empty_folder_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(tmp_path)]) == 0
     assert "holds no cells" in capsys.readouterr().out
-    written = read(tmp_path / "diagnosis" / "folder.json")
+    written = comparison(Store(tmp_path))
     assert written is not None
-    assert written["cells"] == []
-    assert {each["key"] for each in written["patterns"]} == {
+    assert written.cells == []
+    assert {each["key"] for each in written.patterns} == {
         "6.1-e88", "6.1-mamba", "6.1-linear", "6.2-e88", "6.2-mamba", "6.3", "6.4"
     }  # fmt: skip
 
@@ -48,11 +47,13 @@ def test_failed_damaged_and_foreign_cells_are_named_and_the_others_done(
     done = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu").cell
     flat = st.train("txc", "mlp[hidden=8]", length=8, settings=SHORT, out=tmp_path, device="cpu").cell
     broken, bare = (Cell("txc", name, 8, 0, {"name": "curriculum"}) for name in ("lstm", "tanh-rnn"))
-    store.write(broken, no_result(broken, FAILED, "it fell over"))
-    store.write(bare, json.loads(store.path(done).read_text()) | {"cell": bare.to_dict()})
+    store.write(no_result(broken, FAILED, "it fell over"))
+    record = store.read(done)
+    assert record is not None
+    store.write(replace(record, cell=bare))
     (tmp_path / ("0" * 20 + ".json")).write_text("{")
     lost = Cell("txc", "gru", 8, 5, {"name": "curriculum"})
-    store.write(lost, json.loads(store.path(done).read_text()) | {"cell": lost.to_dict()})
+    store.write(replace(record, cell=lost))
     shutil.copy(store.path(done, "safetensors"), store.path(lost, "safetensors"))
 
     assert main(["diagnose", str(tmp_path), "--json", "--stream", "64"]) == 1
@@ -66,9 +67,9 @@ def test_failed_damaged_and_foreign_cells_are_named_and_the_others_done(
     assert main(["diagnose", str(tmp_path), "--key", done.key]) == 0  # the others are still named, and not its fault
     assert "it fell over" in capsys.readouterr().err
     assert main(["diagnose", str(tmp_path), "--key", broken.key]) == 1
-    without = read(tmp_path / "diagnosis" / f"{flat.key}.json")
+    without = of_cell(store, flat)
     assert without is not None
-    assert without["conclusion"] == "no state"
+    assert without.conclusion == "no state"
     assert set(without["probe"]) == set(without["gradient"]) == {"absent"}
     assert without["positions"]["accuracy"][0] is not None
 
@@ -92,9 +93,9 @@ def test_a_second_run_does_only_what_is_missing(tmp_path: Path, capsys: pytest.C
     made.write_text("{")
     assert main(["diagnose", str(tmp_path), "--key", key, "--stream", "64"]) == 0
     record = read(made)
-    assert record is not None
-    assert record["length"] == 128
-    assert record["cell"]["seed"] == record["seed"]
+    assert record.length == 128
+    assert record.cell is not None
+    assert record.cell.seed == record.seed
 
 
 def test_a_cell_is_either_diagnosed_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,10 +119,10 @@ def test_diagnoses_are_packed_merged_and_compared_anew(tmp_path: Path, capsys: p
     (kept,) = (path for path in (home / "diagnosis").glob("?" * 20 + ".json") if path.name != bare.name)
     assert (back / "diagnosis" / kept.name).read_bytes() == kept.read_bytes()
     assert not (back / "diagnosis" / bare.name).exists()
-    compared = read(back / "diagnosis" / "folder.json")
+    compared = comparison(Store(back))
     assert compared is not None
-    assert [each["key"] for each in compared["cells"]] == [kept.stem]
-    assert [(each["key"], each["why"]) for each in compared["left_out"]] == [(bare.stem, "no weights are kept")]
+    assert [each["key"] for each in compared.cells] == [kept.stem]
+    assert [(each.key, each.why) for each in compared.left_out] == [(bare.stem, "no weights are kept")]
     assert main(["diagnose", str(back)]) == 0  # what is diagnosed is shown, also without its weights
     assert "1 diagnosed, 1 left out" in capsys.readouterr().out
 
@@ -148,10 +149,11 @@ def test_a_diagnosis_does_not_go_to_the_record_of_another_run(tmp_path: Path) ->
     cell = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=home, device="cpu").cell
     assert main(["diagnose", str(home), "--length", "16", "--stream", "64"]) == 0
     record = Store(home).read(cell)
-    assert record is not None
-    Store(other).write(cell, record | {"accuracy": 0.25})  # as good, so it stays; its weights are not those diagnosed
+    assert isinstance(record, TrainingRecord)
+    another = replace(record, training=replace(record.training, final_train_loss=0.25))
+    Store(other).write(another)  # as good, so it stays; its weights are not those diagnosed
     merge([home], other)
-    assert Store(other).read(cell) == record | {"accuracy": 0.25}
+    assert Store(other).read(cell) == another
     assert not (other / "diagnosis").exists()
 
 
@@ -161,61 +163,6 @@ def test_a_record_is_small(tmp_path: Path) -> None:
     assert main(["diagnose", str(tmp_path), "--stream", "64"]) == 0
     (made,) = (tmp_path / "diagnosis").glob("dfe5*.json")
     assert made.stat().st_size < 60_000
-
-
-def cell(subject: str, seed: int, task: str = "txc") -> Cell:
-    return Cell(task, subject, 64, seed, {"name": "curriculum"})
-
-
-def seen(subject: str, curve: list[float], *, gradient: float = 1.0, held: float = 1.0) -> list[Seen]:
-    """Three seeds with this accuracy by quarter, this factor of the gradient and this R^2 of the count."""
-    by_position = [value for value in curve for _ in range(16)]
-    record: dict[str, Any] = {
-        "accuracy": sum(curve) / 4, "tail_accuracy": curve[-1], "rows": 1024, "accuracy_by_position": by_position,
-        "floor": 0.5,
-    }  # fmt: skip
-    diagnosis = {
-        "conclusion": "fades", "gradient": {"per_step": gradient}, "error": {"measured": {"at_90": {"length": 100}}},
-        "probe": {"position": [8, 64], "count": {"score": [1.0, held]}},
-        "eigenvalues": {"symbols": [{"largest": 0.9}]},
-    }  # fmt: skip
-    return [Seen(cell(subject, seed), record, diagnosis) for seed in range(3)]
-
-
-def outcome(key: str, cells: list[Seen], subject: str) -> str:
-    return next(each["outcome"] for each in patterns(cells) if each["key"] == key and each["subject"] == subject)
-
-
-def test_patterns_are_judged_by_their_rules() -> None:
-    e88, bare, mamba, line = "e88-1l", "e88-1l-notanh", "mamba2-4l", "linear-rnn"
-    assert outcome("6.1-e88", seen(e88, [1, 1, 1, 0.99]), e88) == "confirmed"
-    assert outcome("6.1-e88", seen(e88, [1, 1, 1, 0.9]), e88) == "refuted"
-    assert outcome("6.1-e88", seen(e88, [1, 1, 1, 0.9])[:2], e88) == "undecided"
-    assert outcome("6.1-mamba", seen(mamba, [0.9, 0.8, 0.7, 0.6]), mamba) == "confirmed"
-    assert outcome("6.1-mamba", seen(mamba, [0.9] * 4), mamba) == "refuted"
-    assert outcome("6.1-linear", seen(line, [0.5] * 4), line) == "confirmed"
-    assert outcome("6.1-linear", seen(line, [0.7, 0.5, 0.5, 0.5]), line) == "refuted"
-    assert outcome("6.2-e88", seen(e88, [1] * 4, gradient=0.99), e88) == "confirmed"  # .99^64 = .53
-    assert outcome("6.2-e88", seen(e88, [1] * 4, gradient=0.9), e88) == "refuted"
-    assert outcome("6.2-mamba", seen(mamba, [1] * 4, gradient=0.9), mamba) == "confirmed"
-    assert outcome("6.2-mamba", seen(mamba, [1] * 4, gradient=0.99), mamba) == "refuted"
-    both = [*seen(e88, [1] * 4), *seen(mamba, [1] * 4)]
-    assert outcome("6.3", both, e88) == "confirmed"
-    assert outcome("6.3", [*seen(e88, [1] * 4, held=0.2), *seen(mamba, [1] * 4)], e88) == "refuted"
-    assert outcome("6.3", seen(e88, [1] * 4), e88) == "undecided"  # nothing to compare with
-    assert outcome("6.4", [*seen(bare, [0.5] * 4), *seen(mamba, [0.52] * 4)], bare) == "confirmed"
-    assert outcome("6.4", [*seen(bare, [1] * 4), *seen(mamba, [0.5] * 4)], bare) == "refuted"
-
-
-def test_ablations_stand_side_by_side() -> None:
-    forms = ["e88-gain-1l-small", "e88-published-1l-small", "e88-1l-small"]
-    (table,) = ablations([one for name in forms for one in seen(name, [1, 1, 1, 1 if "-1l" in name else 0.5])])
-    assert [row["form"] for row in table["forms"]] == ["full", "no gain", "no delta"]
-    assert table["missing"] == ["e88-gain-1l-small-notanh"]
-    assert table["forms"][0]["seeds"] == [0, 1, 2]
-    assert family("e88-gain-4l-notanh") == ("4l", "no tanh")
-    assert family("mamba2-4l") is None
-    assert ablations(seen("mamba2-4l", [1] * 4)) == []
 
 
 def test_numbers_are_rounded_and_what_is_none_is_null() -> None:

@@ -10,7 +10,7 @@ import torch
 
 import statetrack as st
 from statetrack.results import Store
-from statetrack.training.weights import cell_of, load
+from statetrack.training.weights import load
 
 WEIGHTS = Path(__file__).parent / "weights"
 
@@ -18,7 +18,7 @@ WEIGHTS = Path(__file__).parent / "weights"
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, Any]]:
     store = Store.existing(WEIGHTS)
-    cells = [cell_of(record) for record in store.records()]
+    cells = [record.cell for record in store.records()]
     return {
         cell.subject: st.diagnose(cell.task, load(store, cell), trained=64, length=512, stream=1024, seed=cell.seed)
         for cell in cells
@@ -62,7 +62,7 @@ def test_the_documents_form_never_represents_parity(found: dict[str, Any]) -> No
 def test_the_string_is_an_error_of_the_network(found: dict[str, Any]) -> None:
     string = [int(symbol) for symbol in found["e88-1l-small"]["automaton"]["difference"]]
     store = Store.existing(WEIGHTS)
-    cell = next(cell for record in store.records() if (cell := cell_of(record)).subject == "e88-1l-small")
+    cell = next(cell for record in store.records() if (cell := record.cell).subject == "e88-1l-small")
     said = int(load(store, cell)(torch.tensor([string]))[0, -1].argmax())
     assert said != sum(string) % 2
 

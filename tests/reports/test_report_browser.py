@@ -252,7 +252,7 @@ def test_what_is_hovered_over_is_not_rounded_up_to_one(browser, tmp_path):
     from test_report_page import fill
 
     cell = Cell("txc", "gru", 16, 0, made_records.DESIGN)
-    fill(tmp_path / "cells", []).write(cell, made_records.trained(cell, lambda t: 0.99999))
+    fill(tmp_path / "cells", []).write(made_records.trained(cell, lambda t: 0.99999))
     done = report(tmp_path / "cells")
     with Opened(browser, done.html) as opened:
         open_tab(opened.page, "txc")

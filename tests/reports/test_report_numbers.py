@@ -16,13 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statetrack import formatting
-from statetrack.reports import diagnosed, judged, measured, page_of, parts, report, words
+from statetrack.reports import diagnosed, judged, measured, page_of, parts, report
 from statetrack.reports import folder as folders
 from statetrack.reports.figure import Figure
 from statetrack.reports.table import text_of
-from statetrack.results import Cell
+from statetrack.results import Cell, Store
+from statetrack.results.diagnosis import rounded
+from statetrack.results.records import DIVERGED
 from statetrack.tasks import task
 from statetrack.theory import floors
+from statetrack.verdicts.judge import counts
+from statetrack.verdicts.reach import reach, separation
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +36,8 @@ def held(small: Path) -> folders.Folder:
 
 @pytest.fixture(scope="module")
 def raw(small: Path) -> list[dict]:
-    return [json.loads(path.read_text()) for path in small.glob("*.json")]
+    """The numbers of the records by their names in 0.1.0."""
+    return [record.flat() for record in Store(small).records()]
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +88,30 @@ def test_length_generalisation_shows_the_end_of_rows_with_its_own_floor(page, ra
 
 
 def test_streams_go_on_where_rows_end(tmp_path):
-    cell = Cell("txc", "gru", 64, 0, made_records.DESIGN | {"stream": 8192})
+    cell = Cell("txc", "gru", 64, 0, made_records.DESIGN)
     store = made_records.fill(tmp_path / "s", [])
-    store.write(cell, made_records.trained(cell, lambda t: 1 / (1 + t / 1e6)))
+    store.write(made_records.trained(cell, lambda t: 1 / (1 + t / 1e6), stream=8192))
     rows = measured.tested(folders.read(tmp_path / "s").runs)
     assert [(row["tested"], row["of"]) for row in rows] == [
         (64, "rows"), (128, "rows"), (256, "rows"), (512, "rows"), (1024, "rows"), (2048, "stream"), (4096, "stream"),
         (8192, "stream"),
     ]  # fmt: skip
     assert rows[-1]["accuracy"] == 1 / (1 + 8192 / 1e6)
+    assert " --stream 8192 --set batch=256 " in dict(page_of(tmp_path / "s").provenance)["results"]
+
+
+def test_a_file_of_0_1_0_is_shown_as_the_record_that_it_is_read_as(tmp_path):
+    """There the stream was part of the cell; here its cell is listed without it."""
+    cell = Cell("txc", "gru", 64, 0, made_records.DESIGN)
+    record = made_records.trained(cell, lambda t: 1 / (1 + t / 1e6), stream=8192, version="0.1.0")
+    old = Cell("txc", "gru", 64, 0, made_records.DESIGN | {"stream": 8192})
+    made_records.fill(tmp_path / "new", []).write(record)
+    made_records.fill(tmp_path / "old", [])
+    (tmp_path / "old" / f"{old.key}.json").write_text(json.dumps(record.flat() | {"cell": old.to_dict()}))
+    new_page, old_page = page_of(tmp_path / "new", "page"), page_of(tmp_path / "old", "page")
+    assert new_page.sections == old_page.sections
+    (cells,) = (table for table in old_page.tables if table.key == "cells")
+    assert cells.rows[0][0] == cell.key
 
 
 def test_position_curves_are_medians_of_the_seeds_mean_in_a_bin(page, raw):
@@ -123,11 +143,10 @@ def test_a_share_is_rounded_and_reads_as_one_only_if_it_is_one(share):
 
 def test_the_table_of_accuracies_shows_the_spread_over_seeds(tmp_path):
     store = made_records.fill(tmp_path / "cells", [])
-    for length, status in ((16, "done"), (32, "diverged")):
+    for length, changes in ((16, {}), (32, {"status": DIVERGED})):
         for seed, share in enumerate((0.75, 0.5, 0.995)):
             cell = Cell("txc", "gru", length, seed, made_records.DESIGN)
-            record = made_records.trained(cell, lambda t, share=share: share)
-            store.write(cell, record | {"status": status if seed else "done"})
+            store.write(made_records.trained(cell, lambda t, share=share: share, **changes if seed else {}))
     done = report(tmp_path / "cells", tmp_path / "page.html")
     table = next(each for each in done.page.tables if each.key == "txc-accuracy")
     assert table.rows[0] == ["gru", ".750 (.500–.995, 1/3)", ".750 (.500–.995, 1/3, 2 diverged)"]
@@ -137,7 +156,7 @@ def test_the_summary_counts_what_the_design_documents_say_of_the_models_that_wer
     store = made_records.fill(tmp_path / "cells", [])
     for seed in range(3):
         cell = Cell("txc", "e88-1l", 64, seed, made_records.DESIGN)
-        store.write(cell, made_records.trained(cell, lambda t: 0.5))
+        store.write(made_records.trained(cell, lambda t: 0.5))
     made = report(tmp_path / "cells", tmp_path / "page.html").page
     told = next(table for table in made.tables if table.key == "documents")
     outcomes = [str(row[2]) for row in told.rows]
@@ -152,7 +171,7 @@ def test_one_rule_of_rounding_in_page_tables_markdown_latex_and_data(tmp_path):
     store = made_records.fill(folder, [])
     for seed in range(3):
         cell = Cell("txc", "gru", 16, seed, made_records.DESIGN)
-        store.write(cell, made_records.trained(cell, lambda t: 0.99999999))
+        store.write(made_records.trained(cell, lambda t: 0.99999999))
     done = report(folder, tmp_path / "page.html", latex=tmp_path / "tex")
     table = next(each for each in done.page.tables if each.key == "txc-accuracy")
     assert table.rows[0] == ["gru", ".999 (3/3)"]
@@ -194,7 +213,7 @@ def test_reach_is_the_longest_length_that_most_seeds_end_rightly(held, raw):
             ]
             if sum(end >= 0.99 for end in ends) >= 2:
                 best = max(best, n)
-    assert measured.reach(runs)["reach"] == best > 0
+    assert reach(run.record for run in runs).reach == best > 0
 
 
 def test_reaching_where_a_guess_is_right_is_easy_far_out_too(tmp_path):
@@ -204,8 +223,8 @@ def test_reaching_where_a_guess_is_right_is_easy_far_out_too(tmp_path):
     )
     runs = {run.task: run for run in folders.read(tmp_path).runs}
     for name, easy in (("fsm", True), ("txc", False)):
-        row = measured.reach([runs[name]])
-        assert (row["reach"], row["easy"]) == (4096, easy)
+        found = reach([runs[name].record])
+        assert (found.reach, found.easy) == (4096, easy)
 
 
 def test_the_worst_case_off_the_data_is_the_median_of_the_seeds_worst(page, raw):
@@ -234,24 +253,21 @@ def test_survival_is_the_share_of_episodes_without_an_error(page, raw):
 
 
 def test_verdicts_are_those_of_the_theory_on_the_same_records(held, raw):
-    rows = judged.judged(held)
-    by_name = {(row.task, row.model): row for row in rows}
+    lines = judged.lines(held)
+    by_name = {(line.task, line.model): line.judged for line in lines}
     gain = by_name["txc", "e88-gain-1l-small"]
     assert (gain.predictions["training"].outcome, gain.verdicts["training"].outcome) == ("every length", "confirmed")
     mamba = by_name["txc", "mamba2-4l"]
     assert (mamba.predictions["training"].outcome, mamba.verdicts["training"].outcome) == ("cannot", "confirmed")
-    counts = judged.counts(rows)
-    said = [p.outcome for row in rows for p in row.predictions.values() if p.outcome != "unknown"]
-    assert sum(counts.values()) == len(said)
+    said = [p.outcome for line in lines for p in line.judged.predictions.values() if p.outcome != "unknown"]
+    assert sum(counts(line.judged for line in lines).values()) == len(said)
 
 
 def test_words_say_what_the_numbers_say(held, page):
-    found = words.separation(held.of("txc", "design"))
+    found = separation(run.record for run in held.of("txc", "design"))
     ends = {}
     for record in (run.record for run in held.of("txc", "design") if run.trained == 64 and run.model != "mlp"):
-        ends.setdefault(record["cell"]["subject"], []).append(
-            record["length_generalisation"]["1024"]["last_32_accuracy"]
-        )
+        ends.setdefault(record.cell.subject, []).append(record.rows[1024].last_32_accuracy)
     middles = [sorted(values)[1] for values in ends.values()]
     assert (found.tested, found.best, found.worst) == (1024, max(middles), min(middles))
     assert found.apart
@@ -259,15 +275,13 @@ def test_words_say_what_the_numbers_say(held, page):
     # trained at 64 the gain form is right at all it was tested on; no other model is
     assert "On txc, e88-gain-1l-small is right to 1,024, the longest tested;" in text
     assert "5 models trained on 2 tasks at length 16 to 64, 90 cells in all" in text
-    counts = judged.counts(judged.judged(held))
-    assert (
-        f"{counts['confirmed']} are confirmed, {counts['refuted']} refuted and {counts['undecided']} undecided" in text
-    )
+    given = counts(line.judged for line in judged.lines(held))
+    assert f"{given['confirmed']} are confirmed, {given['refuted']} refuted and {given['undecided']} undecided" in text
 
 
 def test_a_model_that_fails_where_a_guess_does_not_is_told_apart(tmp_path):
-    cells = [Cell("fsm", name, 64, 0, made_records.DESIGN | {"stream": 8192}) for name in ("gru", "linear-rnn")]
-    made_records.fill(tmp_path, cells)  # the linear RNN's reach is 600 here
+    cells = [Cell("fsm", name, 64, 0, made_records.DESIGN) for name in ("gru", "linear-rnn")]
+    made_records.fill(tmp_path, cells, stream=8192)  # the linear RNN's reach is 600 here
     page = page_of(tmp_path)
     assert (
         "On fsm, gru is right to 8,192, the longest tested, but a guess scores 99 % there as well; linear-rnn loses it "
@@ -290,7 +304,7 @@ def test_csv_holds_the_rows_of_the_figure(page):
 def test_what_was_diagnosed_is_shown_as_it_was_said(page):
     rows = figure(page, "txc-separation").rows
     first = [row for row in rows if row["model"] == "e88-gain-1l-small"]
-    assert [row["separation"] for row in first] == [10 * 0.97**t for t in (1, 2, 4, 8, 16, 32, 64, 128)]
+    assert [row["separation"] for row in first] == rounded([10 * 0.97**t for t in (1, 2, 4, 8, 16, 32, 64, 128)])
     found = next(each for each in page.tables if each.key == "txc-findings")
     assert ["e88-gain-1l-small", 64, 0, "fades", "It fades at about 80 steps."] in found.rows
     table = next(each for each in page.tables if each.key == "txc-failures")
@@ -298,8 +312,9 @@ def test_what_was_diagnosed_is_shown_as_it_was_said(page):
 
 
 def test_many_diagnoses_are_thinned_to_the_longest_length_and_few_seeds():
-    cells = [(f"m{model}", trained, seed) for model in range(9) for trained in (16, 64) for seed in range(3)]
-    found = [{"label": label, "trained": trained, "seed": seed} for label, trained, seed in cells]
-    kept = diagnosed.chosen(found)
-    assert [(each["label"], each["trained"], each["seed"]) for each in kept] == [(f"m{n}", 64, 0) for n in range(9)]
+    cells = [Cell("txc", f"m{model}", trained, seed, {}) for model in range(9) for trained in (16, 64)
+             for seed in range(3)]  # fmt: skip
+    found = [folders.Diagnosed(cell.subject, made_records.diagnosis(cell, 0.99, "fades"), False) for cell in cells]
+    kept = [each.found for each in diagnosed.chosen(found)]
+    assert [(each.model, each.trained, each.seed) for each in kept] == [(f"m{n}", 64, 0) for n in range(9)]
     assert len(diagnosed.chosen(found[:12])) == 6

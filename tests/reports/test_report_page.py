@@ -6,18 +6,21 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from made_records import DESIGN, fill, trained
+from made_records import DESIGN, diagnose, fill, small_cells, trained
 
 import statetrack
 from statetrack.cli import main
 from statetrack.reports import html_, page_of, report
 from statetrack.reports.table import Table
 from statetrack.results import Cell, Store
-from statetrack.results.store import no_result
+from statetrack.results.diagnosis import comparison
+from statetrack.results.evaluations import OnStream
+from statetrack.results.records import DIVERGED, FAILED, SKIPPED, no_result
 
 NASTY = "own.py:</script><img src=x onerror=alert(1)>\"'{{bundle}}|*_Net"
 
@@ -60,7 +63,7 @@ def embedded(page: Reader) -> dict:
 
 def one(folder: Path, subject: str = "gru", task: str = "txc", length: int = 16, seed: int = 0, **changes) -> Cell:
     cell = Cell(task, subject, length, seed, DESIGN)
-    Store(folder).write(cell, trained(cell, lambda t: 0.9, **changes))
+    Store(folder).write(trained(cell, lambda t: 0.9, **changes))
     return cell
 
 
@@ -145,9 +148,7 @@ def test_no_name_breaks_out_of_the_page(tmp_path):
     fill(folder, [])
     for seed in range(3):
         one(folder, NASTY, seed=seed)
-    Store(folder).write(
-        failed := Cell("txc", NASTY, 32, 0, DESIGN), no_result(failed, "failed", "</script><b>|boom `x`")
-    )
+    Store(folder).write(no_result(Cell("txc", NASTY, 32, 0, DESIGN), FAILED, "</script><b>|boom `x`"))
     done = report(folder, tmp_path / "page.html", title="<title> & {{script}}", latex=tmp_path / "tex")
     page = read(done.html)
     assert page.tags.count("script") == 4
@@ -197,9 +198,9 @@ def test_failed_diverged_skipped_and_missing_cells_are_counted_with_reasons(tmp_
     folder = tmp_path / "cells"
     cells = [Cell("txc", "gru", 16, seed, DESIGN) for seed in range(6)]
     store = fill(folder, cells)
-    store.write(cells[1], no_result(cells[1], "failed", "out of memory"))
-    store.write(cells[2], no_result(cells[2], "skipped", "at length 8 no seed was above the floor"))
-    store.write(cells[3], trained(cells[3], lambda t: 0.6, status="diverged"))
+    store.write(no_result(cells[1], FAILED, "out of memory"))
+    store.write(no_result(cells[2], SKIPPED, "at length 8 no seed was above the floor"))
+    store.write(trained(cells[3], lambda t: 0.6, status=DIVERGED))
     store.path(cells[4]).unlink()
     store.path(cells[5]).write_text('{"cell": ')
     (folder / "diagnosis").mkdir()
@@ -217,15 +218,17 @@ def test_failed_diverged_skipped_and_missing_cells_are_counted_with_reasons(tmp_
 @pytest.mark.parametrize("where", ["at the length", "beyond it", "in a stream", "nowhere"])
 def test_networks_that_overflow_are_counted(where, tmp_path):
     cell = Cell("txc", "gru", 16, 0, DESIGN)
-    record = trained(cell, lambda t: 0.6)
     share = 0.0 if where == "nowhere" else 0.25
+    record = trained(cell, lambda t: 0.6)
+    here, beyond, *others = record.evaluations
     if where == "beyond it":
-        next(iter(record["length_generalisation"].values()))["unanswered"] = share
+        beyond = replace(beyond, unanswered=share)
     elif where == "in a stream":
-        record["stream"] = {"accuracy": {"1024": 0.5}, "unanswered": {"1024": share}, "rows": 64, "positions": 1024}
+        along = {"accuracy": {"1024": 0.5}, "unanswered": {"1024": share}}
+        others.append(OnStream(steps=1024, seed=0, rows=64, positions=1024, **along))
     else:
-        record["unanswered"] = share
-    fill(tmp_path / "cells", []).write(cell, record)
+        here = replace(here, unanswered=share)
+    fill(tmp_path / "cells", []).write(replace(record, evaluations=(here, beyond, *others)))
     said = "1 network gives logits that are not numbers" in html_.write(page_of(tmp_path / "cells"), "")
     assert said == bool(share)
 
@@ -233,7 +236,7 @@ def test_networks_that_overflow_are_counted(where, tmp_path):
 def test_a_folder_with_failures_alone_is_a_page(tmp_path):
     folder = tmp_path / "cells"
     cell = Cell("txc", "gru", 16, 0, DESIGN)
-    fill(folder, []).write(cell, no_result(cell, "failed", "boom"))
+    fill(folder, []).write(no_result(cell, FAILED, "boom"))
     made = page_of(folder)
     assert made.summary == ["No cell of this folder has a result: 1 failed."]
     assert [section.title for section in made.sections] == ["Verdicts", "txc", "About this run"]
@@ -252,11 +255,10 @@ def test_results_of_another_version_are_named(tmp_path):
 def test_a_record_that_this_version_cannot_read_is_left_out_and_counted(tmp_path):
     folder = tmp_path / "cells"
     fill(folder, [])
-    cell = one(folder)
-    record = trained(cell, lambda t: 0.9)
-    del record["interval"]
-    other = Cell("txc", "lstm", 16, 0, DESIGN)
-    Store(folder).write(other, record | {"cell": other.to_dict()})
+    one(folder)
+    record = trained(Cell("txc", "lstm", 16, 0, DESIGN), lambda t: 0.9)
+    here, *others = record.evaluations
+    Store(folder).write(replace(record, evaluations=(replace(here, interval=None), *others)))
     made = page_of(folder)
     assert any("1 finished cell holds no accuracy" in notice for notice in made.notices)
     assert "1 model trained on 1 task at length 16, 1 cell in all." in made.summary[0]
@@ -275,8 +277,7 @@ def test_a_single_cell_of_ones_own_model_on_ones_own_task(tmp_path):
     folder = tmp_path / "cells"
     fill(folder, [])
     cell = Cell("automaton[file=gone.yaml]", "mine.py:Net[dim=8,sha256=0123456789ab]", 16, 0, DESIGN)
-    record = trained(Cell("txc", "x", 16, 0, DESIGN), lambda t: 0.9) | {"cell": cell.to_dict()}
-    Store(folder).write(cell, record)
+    Store(folder).write(trained(cell, lambda t: 0.9, like="txc"))
     made = page_of(folder)
     text = html_.write(made, "")
     assert "mine.py:Net[dim=8]" in text
@@ -342,3 +343,24 @@ def test_the_report_needs_no_torch(small, tmp_path):
 def test_what_is_made_twice_is_the_same(small):
     first, second = (html_.write(page_of(small), "") for _ in range(2))
     assert first == second
+
+
+def test_forms_and_patterns_are_those_of_the_diagnoses_that_lie_there(small, tmp_path):
+    """Worked out from the cells, so that nothing that was written before can be out of date; what was left out is told
+    as it was written.
+    """
+    found = {table.key: table for table in page_of(small).tables}
+    held = comparison(Store(small))
+    forms = [table for key, table in found.items() if key.startswith("ablation-")]
+    assert len(forms) == 6
+    assert all(table.caption.startswith(each["says"]) for table, each in zip(forms, held.ablations, strict=True))
+    assert [str(row[5]) for row in found["patterns"].rows] == [e["outcome"] for e in held.patterns if e["task"]]
+    assert [[each.what, each.why] for each in held.left_out] == found["left-out"].rows
+    bare = tmp_path / "bare"
+    fill(bare, small_cells())
+    assert "Diagnostics" not in [section.title for section in page_of(bare).sections]
+    diagnose(bare, [cell for cell in small_cells() if cell.seed == 0][:3])
+    (bare / "diagnosis" / "folder.json").unlink()
+    again = {table.key: table for table in page_of(bare).tables}
+    assert again.keys() >= {key for key in found if key.startswith("ablation-")} | {"patterns"}
+    assert "left-out" not in again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import itertools
 import json
@@ -11,14 +12,14 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from counted_cells import sweep
+from counted_cells import made, sweep
 
 from statetrack.cli import main
 from statetrack.errors import BadInput
-from statetrack.results import Cell, Store, merge, pack, unpack
-from statetrack.results.store import no_result
+from statetrack.results import Cell, Store, merge, pack, status, unpack
+from statetrack.results.records import no_result
 from statetrack.results.table import rows, write_csv, write_parquet
-from statetrack.sweeps import Options, run, status
+from statetrack.sweeps import Options, run
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_a_cut_archive_is_named(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_of_a_compressed_archive_changes_no_number(folder: Path, tmp_path: Path) -> None:
-    """It is refused, or was in the header of the compressed file, where a name and a time may stand."""
+    """It is refused, or was where it says nothing: in the header of the compressed file, or in a code nothing uses."""
     archive = tmp_path / "a.tar.gz"
     pack(folder, archive)
     data, whole = archive.read_bytes(), [path.read_bytes() for path in sorted(folder.glob("*.json"))]
@@ -98,17 +99,17 @@ def test_a_flipped_bit_of_a_compressed_archive_changes_no_number(folder: Path, t
         except BadInput:
             continue
         assert [path.read_bytes() for path in sorted(back.glob("*.json"))] == whole
-        assert place < 10
+        assert place < 10 or gzip.decompress(flipped) == gzip.decompress(data)
 
 
 def test_a_merge_keeps_the_better_record_of_a_cell(folder: Path, tmp_path: Path) -> None:
     cell = Cell("t", "s", 1, 0, {})
-    order = [no_result(cell, "failed", "x"), no_result(cell, "skipped", "x"), no_result(cell, "done", "x")]
+    order = [no_result(cell, "failed", "x"), no_result(cell, "skipped", "x"), made(cell)]
     for worse, better in itertools.pairwise(order):
         for number, (there, comes) in enumerate([(worse, better), (better, worse)]):
-            one, two = (tmp_path / f"{better['status']}{number}{side}" for side in "ab")
-            Store(one).write(cell, there)
-            Store(two).write(cell, comes)
+            one, two = (tmp_path / f"{better.status}{number}{side}" for side in "ab")
+            Store(one).write(there)
+            Store(two).write(comes)
             merge([two], one)
             assert Store(one).record(cell) == better
 
@@ -125,17 +126,17 @@ def test_results_are_one_row_a_cell(folder: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     failing = sweep(1, "counted:fails").cells[0]
-    Store(folder).write(failing, no_result(failing, "failed", "because"))
-    assert write_csv(Store(folder), tmp_path / "a.csv") == 5
+    Store(folder).write(no_result(failing, "failed", "because"))
+    assert write_csv(Store(folder), tmp_path / "a.csv", {}) == 5
     read = list(csv.DictReader((tmp_path / "a.csv").open()))
     assert sorted(row["key"] for row in read) == sorted(path.stem for path in folder.glob("*.json"))
     done = [row for row in read if row["status"] == "done"]
     assert {(row["accuracy"], row["interval_low"], row["interval_high"]) for row in done} == {("0.5", "0.4", "0.6")}
     assert [row["reason"] for row in read if row["status"] == "failed"] == ["because"]
-    write_parquet(Store(folder), tmp_path / "a.parquet")
+    write_parquet(Store(folder), tmp_path / "a.parquet", {})
     table = pq.read_table(tmp_path / "a.parquet")
     assert table.column("key").to_pylist() == [row["key"] for row in read]
-    assert table.column("length").to_pylist() == [row["length"] for row in rows(Store(folder))]
+    assert table.column("length").to_pylist() == [row["length"] for row in rows(Store(folder), {})]
 
 
 QUICK = """\
@@ -181,7 +182,7 @@ REFUSED = [
     ("sweep demo --out out --device gpu", "device 'gpu' should be auto, cpu or cuda"),
     ("sweep demo --out out --limit-seconds nan", "limit_seconds=nan should be above 0"),
     ("sweep demo --out out --model hf:x", "demo.yaml has no place for a language model"),
-    ("sweep track-the-stat --out out --model hf:x", "track-the-stat.yaml, line "),
+    ("sweep track-the-stat --out out --model x", "track-the-stat.yaml, line "),
     ("status nowhere", "nowhere is not there"),
     ("results nowhere", "nowhere is not there"),
     ("merge nowhere --out out", "nowhere is not there"),
@@ -198,9 +199,6 @@ def test_bad_input_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words.tar").write_text("words")
-    if "track-the-stat" in line:
-        monkeypatch.setitem(__import__("sys").modules, "statetrack.asking", None)
-        monkeypatch.delitem(__import__("sys").modules, "statetrack.asking.cells", raising=False)
     assert main(line.split()) == 2
     error = capsys.readouterr().err
     assert said in error

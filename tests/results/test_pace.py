@@ -8,11 +8,10 @@ import pytest
 from counted_cells import KINDS
 
 from statetrack.cli.sweep import words
-from statetrack.results import Cell, Store
+from statetrack.results import Cell, Store, Sweep
 from statetrack.results.pace import Pace, Work
 from statetrack.results.plans import Entry
-from statetrack.results.store import DONE, FAILED
-from statetrack.sweeps import Sweep
+from statetrack.results.records import DONE, FAILED
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import Outcome
 

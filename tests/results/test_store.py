@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from counted_cells import begun, sweep
+from counted_cells import begun, made, sweep
 from hypothesis import given
 from hypothesis import strategies as some
 
-from statetrack.results import Cell, Store, claims
-from statetrack.results import plans as plan
+from statetrack.results import Cell, Store, claims, plans, status
+from statetrack.results.records import no_result
 from statetrack.results.store import Damage
-from statetrack.sweeps import Options, run, status
+from statetrack.sweeps import Options, run
 
 WAITING = """
 import sys, time
@@ -40,15 +41,15 @@ plain = some.recursive(
 def test_a_cell_survives_its_file(protocol: dict, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     store = Store(tmp_path_factory.mktemp("store"))
     cell = Cell("txc", "mlp", 8, seed, protocol)
-    store.write(cell, {"cell": cell.to_dict(), "status": "done"}, settle=False)
-    assert store.read(cell) == {"cell": cell.to_dict(), "status": "done"}
+    store.write(made(cell))
+    assert store.read(cell) == made(cell)
     assert store.read(Cell("txc", "mlp", 8, seed + 1, protocol)) is None
 
 
 def test_failed_and_skipped_cells_have_a_record_and_no_result(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), Cell("t", "s", 1, 0, {})
     for state, finished in (("done", True), ("diverged", True), ("failed", False), ("skipped", False)):
-        store.write(cell, {"cell": cell.to_dict(), "status": state, "reason": "?"})
+        store.write(replace(made(cell), status=state) if finished else no_result(cell, state, "?"))
         assert (store.read(cell) is not None) == finished
         assert store.record(cell) is not None
 
@@ -60,19 +61,27 @@ def spoil(path: Path, how: str) -> None:
         "empty": b"",
         "foreign": b'{"name": "package", "version": 3}',
         "other cell": whole.replace(b'"length": ', b'"length": 9'),
+        "wrong number": whole.replace(b'"accuracy": 0.5', b'"accuracy": "a half"'),
+        "field missing": whole.replace(b'"learning_rate": 1.0,', b""),
+        "unknown kind": whole.replace(b'"kind": "training"', b'"kind": "trainig"'),
         "list": b"[1, 2]",
         "binary": bytes(range(256)),
     }
     path.write_bytes(contents[how])
 
 
-@pytest.mark.parametrize("how", ["truncated", "empty", "foreign", "other cell", "list", "binary"])
+HOW = ["truncated", "empty", "foreign", "other cell", "wrong number", "field missing", "unknown kind", "list", "binary"]
+
+
+@pytest.mark.parametrize("how", HOW)
 def test_a_damaged_file_is_named_and_its_cell_run_again(how: str, tmp_path: Path) -> None:
     log, store = tmp_path / "log", Store(tmp_path / "out")
     cells = sweep(4, log=str(log))
     run(cells, store.folder, Options(workers=0))
     victim = store.path(cells.cells[2])
+    whole = victim.read_bytes()
     spoil(victim, how)
+    assert victim.read_bytes() != whole
     (damage,) = status(store).damaged
     assert damage.path == victim
     assert isinstance(damage, Damage)
@@ -113,8 +122,8 @@ def test_a_claim_excludes_others_until_its_process_is_killed(tmp_path: Path) -> 
 
 def test_a_plan_comes_back_as_it_was(tmp_path: Path) -> None:
     store, cells = Store(tmp_path / "out"), sweep(5, seconds=0.5, rates=(1, 2))
-    plan.save(store, cells)
-    (back,) = plan.saved(store)
+    plans.save(store, cells)
+    (back,) = plans.saved(store)
     assert back == cells
     assert status(store).counts["missing"] == 5
     assert status(store).seconds_left is None  # nothing was measured yet

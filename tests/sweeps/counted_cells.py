@@ -15,27 +15,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from statetrack.errors import BadInput
-from statetrack.results.cell import Cell
-from statetrack.results.plans import Sweep, sweep_of
+from statetrack.errors import OutOfMemory
+from statetrack.results import Cell, Record, Store, TrainingRecord
+from statetrack.results.evaluations import OnRows
+from statetrack.results.kinds import Wanted, Work
+from statetrack.results.plans import Sweep
+from statetrack.results.records import Training
+from statetrack.sweeps import sweep_of
 
 HERE = str(Path(__file__).parent)  # what workers need to import this
-KINDS = {"train": "statetrack.training.cells", "counted": "counted_cells"}
+KINDS = {"train": "statetrack.training.cells", "ask": "statetrack.asking.cells", "counted": "counted_cells"}
 
 
-def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Cell:
-    return Cell(task, subject, length, seed, {"name": protocol, **settings})
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Wanted:
+    return Wanted(Cell(task, subject, length, seed, {"name": protocol, **settings}))
 
 
-def cost(cell: Cell) -> float:
-    return float(cell.length)
+def cost(wanted: Wanted) -> float:
+    return float(wanted.cell.length)
 
 
 faulty = False  # the GPU, for the rest of this process
 
 
-def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    for cell in cells:
+def run(work: Work, store: Store, scratch: Path) -> Iterator[Record]:
+    for cell in work.cells:
+        began = time.monotonic()
         if cell.subject.endswith("stays"):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
@@ -45,20 +50,23 @@ def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, d
             if cell.protocol.get("notes_end"):
                 _note(cell, "end")
         _fault(cell, scratch)
-        _misbehave(cell.subject.partition(":")[2], cells)
-        status = "diverged" if cell.subject.endswith("diverges") else "done"
-        if cell.protocol.get("weights"):
-            scratch.mkdir(parents=True, exist_ok=True)
-            (scratch / f"{cell.key}.safetensors").write_bytes(b"weights of " + cell.key.encode())
-        accuracy = float("nan") if cell.subject.endswith("nan") else 0.5
-        record = {
-            "cell": cell.to_dict(),
-            "version": "test",
-            "status": status,
-            "accuracy": accuracy,
-            "interval": [0.4, 0.6],
-        }
-        yield cell, record | {"floor": 0.5, "solved": False, "padding": "x" * cell.protocol.get("padding", 0)}
+        _misbehave(cell.subject.partition(":")[2], work.cells)
+        if cell.protocol.get("weights") and work.weights:
+            store.put(f"{cell.key}.safetensors", b"weights of " + cell.key.encode())
+        record = made(cell, time.monotonic() - began)
+        store.write(record)
+        yield record
+
+
+def made(cell: Cell, seconds: float = 0.0) -> TrainingRecord:
+    """The record of such a cell: half of the answers are right."""
+    accuracy = float("nan") if cell.subject.endswith("nan") else 0.5
+    rows = OnRows(length=cell.length, seed=cell.seed, accuracy=accuracy, interval=[0.4, 0.6], floor=0.5)
+    return TrainingRecord(
+        cell=cell, version="test", status="diverged" if cell.subject.endswith("diverges") else "done", seconds=seconds,
+        training=Training(learning_rate=1.0, steps=1, parameters=0, device="x" * cell.protocol.get("padding", 0)),
+        evaluations=(rows,),
+    )  # fmt: skip
 
 
 def _fault(cell: Cell, scratch: Path) -> None:
@@ -72,7 +80,7 @@ def _fault(cell: Cell, scratch: Path) -> None:
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
-def _misbehave(what: str, cells: list[Cell]) -> None:
+def _misbehave(what: str, cells: tuple[Cell, ...]) -> None:
     if what == "fails":
         raise ValueError("this cell\nfails")
     if what == "dies":
@@ -80,7 +88,7 @@ def _misbehave(what: str, cells: list[Cell]) -> None:
     if what == "full":
         raise OSError(errno.ENOSPC, "No space left on device")
     if what == "memory" and len(cells) > 1:
-        raise BadInput("out of memory at a batch of 8")
+        raise OutOfMemory("out of memory at a batch of 8")
 
 
 def _note(cell: Cell, what: str) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from counted_cells import HERE, KINDS, begun, sweep
 
-from statetrack.results import Store
-from statetrack.sweeps import Options, run, status, sweep_of
+from statetrack.results import Store, status
+from statetrack.sweeps import Options, run, sweep_of
 from statetrack.sweeps.ray_ import options
 from statetrack.sweeps.units import Unit
 

@@ -11,15 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from counted_cells import HERE, KINDS, begun, ended, sweep
 
 from statetrack.errors import BadInput
-from statetrack.results import Cell, Store, merge
-from statetrack.results.store import FAILED
-from statetrack.sweeps import Options, from_blocks, local, run, status, sweep_of
+from statetrack.results import Cell, Store, merge, status
+from statetrack.results.records import FAILED, TrainingRecord
+from statetrack.sweeps import Options, from_blocks, local, run, sweep_of
 from statetrack.sweeps.local import Worker
 from statetrack.sweeps.prune import impossible
 from statetrack.sweeps.schedule import Schedule
@@ -103,7 +104,7 @@ def test_a_failure_is_recorded_in_one_line_and_tried_again(tmp_path: Path) -> No
     for attempt in (1, 2):
         tally = run(sweep(2, "counted:fails", log=str(log)), store.folder, Options(workers=0))
         assert tally.counts == {"failed": 2}
-        assert tally.failures[0].endswith("ValueError: this cell fails")
+        assert tally.failures[0].reason == "ValueError: this cell fails"
         assert len(begun(log)) == 2 * attempt
     assert status(store).counts["failed"] == 2
 
@@ -111,7 +112,7 @@ def test_a_failure_is_recorded_in_one_line_and_tried_again(tmp_path: Path) -> No
 def test_a_record_that_is_no_json_is_a_failure_of_its_cell(tmp_path: Path) -> None:
     tally = run(sweep(1, "counted:nan"), tmp_path / "out", Options(workers=0))
     assert tally.counts == {"failed": 1}
-    assert "not JSON compliant" in tally.failures[0]
+    assert "not JSON compliant" in tally.failures[0].reason
 
 
 def test_a_gpu_that_is_not_there_is_refused_before_a_folder_is_made(
@@ -136,7 +137,7 @@ def test_a_worker_that_dies_takes_its_cell_only(tmp_path: Path) -> None:
     cells = sweep_of("mixed", [*sweep(5).cells, *sweep(1, "counted:dies").cells], KINDS)
     tally = run(cells, tmp_path / "out", Options(workers=2))
     assert tally.counts == {"done": 5, "failed": 1}
-    assert "its worker died (signal 9), 3 times" in tally.failures[0]
+    assert tally.failures[0].reason == "its worker died (signal 9), 3 times"
 
 
 def test_seeds_run_together_and_apart_where_they_do_not_fit(tmp_path: Path) -> None:
@@ -289,15 +290,17 @@ def test_what_theory_rules_out_is_skipped_beyond_the_first_length(tmp_path: Path
     run(cells, store.folder, Options(workers=0, device="cpu"))
     short, long = cells.cells
     record = store.read(short)
-    assert record is not None
-    assert not record["solved"]
-    store.write(short, record | {"interval": [0.6, 0.7]})  # above the floor, so that theory has to decide
+    assert isinstance(record, TrainingRecord)
+    assert not record.solved
+    first, *others = record.evaluations
+    above = replace(first, interval=[0.6, 0.7])  # above the floor, so that theory has to decide
+    store.write(replace(record, evaluations=(above, *others)))
     store.path(long).unlink()
     tally = run(cells, store.folder, Options(workers=0, prune=True))
     assert tally.counts == {"done": 1, "skipped": 1}
     skipped = store.record(long)
     assert skipped is not None
-    assert skipped["reason"].startswith("at length 8 no seed solved it, and theory: ")
+    assert skipped.reason.startswith("at length 8 no seed solved it, and theory: ")
 
 
 def test_theory_rules_nothing_out_where_random_rows_forget() -> None:
@@ -319,10 +322,11 @@ def test_trained_cells_are_the_same_from_any_runner(tmp_path: Path) -> None:
         numbers.append([store.read(cell) for cell in cells.cells])
         assert all(store.path(cell, "safetensors").exists() for cell in cells.cells)
     for one, two in zip(*numbers):
-        assert one is not None
-        assert two is not None
-        assert (one["accuracy"], one["cell"]) == (two["accuracy"], two["cell"])
-        assert one["seconds"] > 0
+        assert isinstance(one, TrainingRecord)
+        assert isinstance(two, TrainingRecord)
+        assert (one.evaluations, one.cell) == (two.evaluations, two.cell)
+        assert one.seconds is not None
+        assert one.seconds > 0
 
 
 def test_parts_in_folders_of_their_own_merge_to_the_whole(tmp_path: Path) -> None:

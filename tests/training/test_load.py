@@ -12,7 +12,7 @@ import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.results import Cell, Store
 from statetrack.training import checkpoint
-from statetrack.training.weights import cell_of, load
+from statetrack.training.weights import load
 
 SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validation_rows": 4}
 OWN = """
@@ -79,7 +79,7 @@ def test_a_model_of_ones_own_whose_file_is_gone_or_changed(tmp_path: Path) -> No
     own.write_text(OWN)
     folder = tmp_path / "results"
     store, cell, _ = trained(folder, f"{own}:Mine")
-    assert cell_of(next(store.records())) == cell
+    assert next(store.records()).cell == cell
     load(store, cell)
     own.write_text(OWN + "\n# changed\n")
     with pytest.raises(BadInput, match="changed"):

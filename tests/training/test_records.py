@@ -45,11 +45,9 @@ def test_exact_weighs_a_string_by_its_chance(p):
         right = task.targets([string])[0] == string
         chance = np.prod([p if bit else 1 - p for bit in string])
         hits, whole = hits + chance * right.mean(), whole + chance * right.all()
-    assert got == {
-        "strings": 32,
-        "accuracy": pytest.approx(hits),
-        "full_sequence_accuracy": pytest.approx(whole),
-    }
+    assert got is not None
+    assert got.strings == 32
+    assert (got.accuracy, got.full_sequence_accuracy) == (pytest.approx(hits), pytest.approx(whole))
 
 
 @pytest.mark.parametrize("steps", [700, 1024, 2048, 2500])
@@ -58,8 +56,8 @@ def test_a_stream_of_any_length_ends_with_its_last_1024_positions(steps):
     got = Evaluator(task, Copy(), 64, 3).stream(steps)
     batch = task.sample(steps, evaluate.STREAM_ROWS, 3, "test")
     last = slice(max(0, steps - 1024), None)
-    assert got["positions"] == min(1024, steps)
-    assert got["accuracy"][str(steps)] == (batch.inputs == batch.targets)[:, last].mean()
+    assert (got.steps, got.positions) == (steps, min(1024, steps))
+    assert got.accuracy[str(steps)] == (batch.inputs == batch.targets)[:, last].mean()
 
 
 class Explodes(SequenceModel):
@@ -81,15 +79,15 @@ def test_what_is_not_a_number_is_no_answer_and_wrong():
     """torch's argmax calls it class 0, which is right at half of the positions."""
     task = st.task("txc")
     evaluator = Evaluator(task, Explodes(), 20, 3)
-    assert evaluator.at_length()["unanswered"] == 0
+    assert evaluator.at_length().unanswered == 0
     beyond = evaluator.beyond(80)
-    batch = task.sample(80, beyond["rows"], 3, "test")
-    assert beyond["unanswered"] == (80 - 38) / 80
-    assert beyond["accuracy"] == (batch.inputs == batch.targets)[:, :38].sum() / batch.inputs.size
-    assert beyond["last_32_accuracy"] == 0
+    batch = task.sample(80, beyond.rows, 3, "test")
+    assert beyond.unanswered == (80 - 38) / 80
+    assert beyond.accuracy == (batch.inputs == batch.targets)[:, :38].sum() / batch.inputs.size
+    assert beyond.last_32_accuracy == 0
     stream = evaluator.stream(2048)
-    assert (stream["accuracy"]["2048"], stream["unanswered"]["2048"]) == (0, 1)
-    assert stream["unanswered"]["1024"] == (1024 - 38) / 1024
+    assert (stream.accuracy["2048"], stream.unanswered["2048"]) == (0, 1)
+    assert stream.unanswered["1024"] == (1024 - 38) / 1024
 
 
 def test_weights_whose_answers_are_not_numbers_are_not_the_best():
@@ -151,11 +149,11 @@ def test_killed_while_testing_a_run_is_neither_trained_again_nor_left_behind(tmp
     call([2])
     honest, measured = training.measure, []
 
-    def killed_at_the_second(task, model, cell, *rest):
+    def killed_at_the_second(job, cell, *rest):
         if measured:
             raise Killed
         measured.append(cell.seed)
-        return honest(task, model, cell, *rest)
+        return honest(job, cell, *rest)
 
     monkeypatch.setattr(training, "measure", killed_at_the_second)
     with pytest.raises(Killed):
@@ -229,7 +227,7 @@ def test_an_evaluation_that_does_not_fit_is_made_in_smaller_passes(monkeypatch):
     monkeypatch.setattr(Evaluator, "_predict", small_memory)
     assert beyond() == whole
     assert max(tried) > 100  # else nothing was made smaller
-    assert sum(rows for rows in tried if rows <= 100) == whole["rows"]
+    assert sum(rows for rows in tried if rows <= 100) == whole.rows
 
 
 def test_an_evaluation_of_which_not_one_row_fits_says_so(monkeypatch):
@@ -237,7 +235,5 @@ def test_an_evaluation_of_which_not_one_row_fits_says_so(monkeypatch):
         raise torch.OutOfMemoryError("no more")
 
     monkeypatch.setattr(Evaluator, "_predict", no_memory)
-    assert Evaluator(st.task("txc"), Copy(), 8, seed=3).beyond(16) == {
-        "accuracy": None,
-        "reason": "OutOfMemoryError: no more",
-    }
+    found = Evaluator(st.task("txc"), Copy(), 8, seed=3).beyond(16)
+    assert (found.accuracy, found.reason) == (None, "OutOfMemoryError: no more")

@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
+from made_results import judged, run, runs, trained
 
 import statetrack as st
 from statetrack.errors import BadInput
+from statetrack.results import TrainingRecord
+from statetrack.results.records import read
 from statetrack.theory import predict
 from statetrack.theory.predictions import Prediction
-from statetrack.training import PROTOCOLS, Protocol
-from statetrack.verdicts import verdict
-from statetrack.verdicts.documents import DESIGN_TRAINING, DocumentPrediction, Measure, predictions
+from statetrack.verdicts import measured, verdict
 from statetrack.verdicts.measured import from_record
-from statetrack.verdicts.rules import Verdict
-
-
-def run(model: str, task: str, length: int, seed: int, accuracy: float, **more: Any) -> dict[str, Any]:
-    """A record as training writes it, with an interval of one hundredth to each side."""
-    record = {
-        "model": model,
-        "task": task,
-        "length": length,
-        "seed": seed,
-        "accuracy": accuracy,
-        "n": 10_000,
-        "low": max(0.0, accuracy - 0.01),
-        "high": min(1.0, accuracy + 0.01),
-        "floor": 0.5,
-        "solved": accuracy >= 0.99,
-        "trained": 64,
-    }
-    return {**record, **more}
-
-
-def runs(model: str, task: str, ends: list[float], short: float = 1.0, far: int = 1024) -> list[dict[str, Any]]:
-    """For each seed the length 64 with `short`, and the far length with its own accuracy."""
-    return [
-        record
-        for seed, end in enumerate(ends)
-        for record in (run(model, task, 64, seed, short), run(model, task, far, seed, end))
-    ]
-
-
-def judged(prediction: Prediction | DocumentPrediction, results: list[dict[str, Any]]) -> str:
-    given = verdict(prediction, results)
-    assert isinstance(given, Verdict)
-    assert given.outcome in given.text()
-    assert given.to_dict()["seeds"] == given.seeds
-    return given.outcome
-
 
 EXIST = predict("e88-gain-1l", st.task("txc"))
 NONE_EXIST = predict("mamba2-4l", st.task("txc"))
@@ -172,17 +135,6 @@ def test_other_models_and_tasks_do_not_count() -> None:
     assert judged(FOUND, runs("e88-gain-1l", "fsm", [1.0] * 5)) == "undecided"
 
 
-def trained(seed: int, far: float, **more: Any) -> dict[str, Any]:
-    """The record of a training at length 64, as training writes it."""
-    own = {"accuracy": 1.0, "interval": [0.9963, 1.0], "n": 65_536, "rows": 1024, "floor": 0.5, "solved": True}
-    beyond = {
-        str(length): {"accuracy": value, "interval": [value - 0.003, value], "rows": 1024, "last_32_accuracy": value}
-        for length, value in ((128, 1.0), (1024, far))
-    }
-    cell = {"task": "txc", "subject": "E88-gain-1L", "length": 64, "seed": seed, "protocol": {}}
-    return {"cell": cell, **own, "tail_accuracy": 1.0, "length_generalisation": beyond, "stream": None, **more}
-
-
 def test_a_training_record_is_one_result_for_each_length() -> None:
     stream = {"accuracy": {"1024": 0.9, "2048": 0.8, "4096": None}, "rows": 64, "positions": 1024}
     read = from_record(trained(3, 0.7, stream=stream))
@@ -199,11 +151,27 @@ def test_a_training_record_is_one_result_for_each_length() -> None:
 def test_the_floor_of_a_longer_length_is_its_own() -> None:
     record = trained(0, 0.7)
     record["cell"]["task"] = "fsm"
-    assert from_record(record)[2].floor == pytest.approx(1 - 1.875 / 1024, abs=1e-4)
-    record["length_generalisation"]["1024"]["floor"] = 0.25
-    assert from_record(record)[2].floor == 0.25
-    record["length_generalisation"]["1024"]["floor"] = None  # too dear to sum over
-    assert from_record(record)[2].floor == from_record(record)[1].floor == pytest.approx(1 - 1.875 / 128, abs=1e-4)
+    for length, entry in record["length_generalisation"].items():
+        entry["floor"] = 1 - 1.875 / int(length)
+    assert from_record(record)[2].floor == 1 - 1.875 / 1024
+    record["length_generalisation"]["1024"]["floor"] = None  # too costly to sum over
+    assert from_record(record)[2].floor == from_record(record)[1].floor == 1 - 1.875 / 128
+
+
+def test_a_record_is_judged_as_its_plain_data_are() -> None:
+    stream = {"accuracy": {"1024": 0.9, "2048": 0.8}, "rows": 64, "positions": 1024}
+    plain = trained(3, 0.7, stream=stream, full_sequence_accuracy=0.5, full_sequence_interval=[0.45, 0.55])
+    record = read(plain)
+    assert isinstance(record, TrainingRecord)
+    assert from_record(record) == from_record(plain)
+    assert {one.length: one.end_floor for one in measured.tested(record)} == dict.fromkeys((64, 128, 1024, 2048))
+    known = trained(3, 0.7, stream=stream, floor_exact=True)
+    for entry in known["length_generalisation"].values():
+        entry["floor"] = 0.5
+    exact = read(known)
+    assert isinstance(exact, TrainingRecord)
+    assert [one.end_floor for one in measured.tested(exact)] == pytest.approx([0.5] * 4)
+    assert verdict(FOUND, [exact]) == verdict(FOUND, [known])
 
 
 def test_being_right_where_a_guess_is_right_decides_nothing() -> None:
@@ -225,7 +193,7 @@ def test_lengths_that_were_not_measured_are_left_out() -> None:
     record["length_generalisation"]["1024"] = {"accuracy": None, "reason": "the model has 128 positions"}
     assert [one.length for one in from_record(record)] == [64, 128]
     assert from_record({"cell": record["cell"], "status": "failed"}) == []
-    with pytest.raises(BadInput, match="a training record has no 'interval'"):
+    with pytest.raises(BadInput, match=r"a training record cannot be read: training\.learning_rate is missing"):
         from_record({"cell": record["cell"], "accuracy": 0.5})
 
 
@@ -245,108 +213,11 @@ def test_a_stream_of_few_rows_can_take_a_solution_back_and_not_add_one() -> None
     assert judged(FOUND, streams(0.985)) == "undecided"
 
 
-def by_document(kind: str, value: float, **more: Any) -> DocumentPrediction:
-    test = Measure(kind, "e88-1l", "rtc", (64, 1024), value, **more)
-    return DocumentPrediction("key", "document", "section", "says", test)
-
-
-@pytest.mark.parametrize(
-    ("prediction", "ends", "outcome"),
-    [
-        (by_document("about", 0.99, tolerance=0.02), [0.99, 0.985, 1.0], "confirmed"),
-        (by_document("about", 0.99, tolerance=0.02), [0.7, 0.6, 0.99], "refuted"),
-        (by_document("about", 0.99, tolerance=0.02), [0.965, 0.965, 0.965], "undecided"),
-        (by_document("at least", 0.95), [0.99, 0.97, 0.98], "confirmed"),
-        (by_document("at least", 0.95), [0.9, 0.9, 0.99], "refuted"),
-        (by_document("at least", 0.4), [0.99, 0.97, 0.98], "undecided"),  # the floor, .5, gives it
-        (by_document("at most", 0.6), [0.5, 0.55, 0.58], "refuted"),  # refuted at 64, where it is 1
-        (by_document("degrades", 0.0), [0.6, 0.7, 0.8], "confirmed"),
-        (by_document("degrades", 0.0), [1.0, 1.0, 1.0], "refuted"),
-        (by_document("flat", 0.02), [1.0, 1.0, 0.99], "confirmed"),
-        (by_document("flat", 0.02), [0.6, 0.7, 1.0], "refuted"),
-    ],
-)
-def test_what_documents_predict(prediction: DocumentPrediction, ends: list[float], outcome: str) -> None:
-    assert judged(prediction, runs("e88-1l", "rtc", ends)) == outcome
-
-
-def test_gaps_and_likeness() -> None:
-    gap = DocumentPrediction("k", "d", "s", "says", Measure("gap", "e88-1l", "txc", (1024,), 0.4, other="mamba2-32l"))
-    ahead = runs("e88-1l", "txc", [1.0] * 3) + runs("mamba2-32l", "txc", [0.5] * 3)
-    equal = runs("e88-1l", "txc", [0.52] * 3) + runs("mamba2-32l", "txc", [0.5] * 3)
-    assert judged(gap, ahead) == "confirmed"
-    assert judged(gap, equal) == "refuted"
-    assert judged(gap, runs("e88-1l", "txc", [1.0] * 3)) == "undecided"
-    alike = DocumentPrediction(
-        "k", "d", "s", "says", Measure("alike", "e88-1l", "txc", (1024,), 0.05, other="mamba2-32l")
-    )
-    assert judged(alike, equal) == "confirmed"
-    assert judged(alike, ahead) == "refuted"
-
-
-def test_a_false_prediction_needs_no_results_but_yields_to_them() -> None:
-    e88 = next(known for known in predictions() if known.key == "4.2-txc-64-e88-1l")
-    assert judged(e88, []) == "refuted"
-    assert "increasing" in verdict(e88, []).why
-    assert judged(e88, [run("E88-1L", "txc", 64, seed, 0.5) for seed in range(3)]) == "refuted"
-    assert judged(e88, [run("e88-1l", "txc", 64, seed, 0.99) for seed in range(3)]) == "confirmed"
-    open_one = next(known for known in predictions() if known.key == "p-cot")
-    assert judged(open_one, []) == "undecided"
-
-
 def test_bad_records() -> None:
     with pytest.raises(BadInput, match="no 'accuracy'"):
         verdict(FOUND, [{"model": "mlp", "task": "txc", "length": 3, "seed": 0}])
     with pytest.raises(BadInput, match="interval"):
         verdict(FOUND, [run("mlp", "txc", 3, 0, 0.5, low=0.7, high=0.6)])
-
-
-def test_the_design_document_speaks_of_networks_trained_at_that_length_by_its_protocol() -> None:
-    flat = next(known for known in predictions() if known.key == "4.2-rtc-1024-e88-1l")
-    beyond = [run("e88-1l", "rtc", 1024, seed, 0.6, trained=64) for seed in range(3)]
-    assert judged(flat, beyond) == "undecided"
-    there = [run("e88-1l", "rtc", 1024, seed, 0.99, trained=1024) for seed in range(3)]
-    assert judged(flat, beyond + there) == "confirmed"
-    designed = [run("e88-1l", "rtc", 1024, seed, 0.7, trained=1024, protocol="design") for seed in range(3)]
-    assert judged(flat, there + designed) == "refuted"
-    assert "seen: e88-1l 0.700 at 1024" in verdict(flat, designed[:1]).why
-
-
-def test_a_changed_setting_makes_another_protocol() -> None:
-    def record(seed: int, accuracy: float, protocol: Protocol) -> dict[str, Any]:
-        cell = {"task": "rtc", "subject": "e88-1l", "length": 64, "seed": seed, "protocol": asdict(protocol)}
-        return trained(seed, 0.5, accuracy=accuracy, interval=[accuracy - 0.005, accuracy + 0.005]) | {"cell": cell}
-
-    claim = next(known for known in predictions() if known.key == "4.2-rtc-64-e88-1l")
-    design = PROTOCOLS["design"]
-    shorter = [record(seed, 0.7, design.with_changes(most_checks=1)) for seed in range(4)]
-    assert judged(claim, shorter) == "refuted"
-    whole = [record(seed, 0.99, design) for seed in range(3)]
-    assert judged(claim, shorter + whole) == "confirmed"
-    other = [record(seed, 0.99, design.with_changes(batch=64)) for seed in range(3)]
-    assert judged(claim, shorter + other) == "refuted"  # the one that ran more often, not a mixture of both
-
-
-def test_the_documents_way_of_training_is_the_protocol_of_its_name() -> None:
-    assert asdict(PROTOCOLS["design"]) == DESIGN_TRAINING | {"name": "design", "rates": (1e-3,)}
-
-
-def test_what_an_argument_refutes_shows_the_few_seeds_that_were_run_of_both_models() -> None:
-    gap = next(known for known in predictions() if known.key == "8-gap-txc")
-    seen = [run("e88-1l", "txc", 1024, 0, 0.5, trained=1024), run("mamba2-32l", "txc", 1024, 0, 0.56, trained=1024)]
-    found = verdict(gap, seen)
-    assert (found.outcome, found.seeds) == ("refuted", 1)
-    assert found.why.endswith("Seen: e88-1l 0.500 at 1024, mamba2-32l 0.560 at 1024")
-    assert "Seen" not in verdict(gap, []).why
-
-
-def test_whole_rows_are_judged_as_well() -> None:
-    whole = next(known for known in predictions() if known.key == "2-rtc-e88-full")
-    records = [trained(seed, 1.0) for seed in range(3)]
-    for record in records:
-        record["cell"] |= {"task": "rtc", "subject": "e88-1l"}
-        record |= {"full_sequence_accuracy": 0.5, "full_sequence_interval": [0.45, 0.55], "rows": 1024}
-    assert judged(whole, records) == "refuted"
 
 
 def test_a_seed_trained_at_several_lengths_is_judged_network_by_network() -> None:
@@ -386,13 +257,6 @@ def test_networks_of_two_protocols_are_two_networks() -> None:
     solved = [run("e88-gain-1l", "txc", length, 0, 1.0, protocol="curriculum") for length in (64, 512)]
     failed = [run("e88-gain-1l", "txc", length, 0, 0.6, protocol="design") for length in (64, 1024)]
     assert judged(EXIST, solved + failed) == "confirmed"
-
-
-def test_one_protocol_stands_in_for_the_documents() -> None:
-    claim = next(known for known in predictions() if known.key == "4.2-rtc-64-e88-1l")
-    many = [run("e88-1l", "rtc", 64, seed, 0.99, protocol="a") for seed in range(3)]
-    others = [run("e88-1l", "rtc", 64, seed, 0.6, protocol=name) for seed in range(2) for name in ("b", "c")]
-    assert judged(claim, many + others) == "confirmed"
 
 
 def test_the_floor_of_the_end_is_looked_at_in_long_trainings_too() -> None:

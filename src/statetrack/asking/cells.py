@@ -13,41 +13,41 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shutil
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from statetrack.asking.dialogue import dialogue
 from statetrack.asking.engines import Engine, check, engine, subject
 from statetrack.asking.episode import SERVER
-from statetrack.asking.rules import REGIMES, STYLES, Rules
+from statetrack.asking.rules import FORCED, REGIMES, STYLES, Rules
 from statetrack.asking.run import ask, cell
-from statetrack.asking.solvers import Solver, solver
+from statetrack.asking.solvers import Explicit, Human, Solver, solver, split_subject
 from statetrack.asking.tokens import THOUGHTS
 from statetrack.asking.wording import wording
 from statetrack.errors import BadInput, unknown
-from statetrack.results.cell import Cell
-from statetrack.results.store import FAILED, SKIPPED, no_result
-from statetrack.sweeps.kinds import checking
+from statetrack.results.cell import ASK, Cell
+from statetrack.results.kinds import Wanted, Work, checking
+from statetrack.results.records import FAILED, SKIPPED, AskedRecord, Record, no_result
+from statetrack.results.store import Store
 from statetrack.tasks import Task, task
 
-PREFIX, NO_MODEL, PROTOCOL, FORCED = "ask:", "none", "ask", "teacher_forced"
+PREFIX, NO_MODEL = "ask:", "none"
 REACHED = "STATETRACK_MODELS"  # a cell does not hold how its model is reached; workers read that from here
 
 _failing: set[str] = set()  # models whose server gave nothing at all the last time: they get one try
 
 
-def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Cell:
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Wanted:
     """The cell, in the words that `ask` uses for it."""
     with checking("tasks"):
         the_task = _task(task)
     with checking("subjects"):
         model, who, words = _read(subject)
     with checking("protocol"):
-        if protocol != PROTOCOL:
-            raise BadInput(f"{subject} is asked: protocol {protocol!r} should be {PROTOCOL!r}")
+        if protocol != ASK:
+            raise BadInput(f"{subject} is asked: protocol {protocol!r} should be {ASK!r}")
     with checking("settings"):
         forced = settings.pop(FORCED, False)
         rules = _rules(settings | words)
@@ -57,36 +57,51 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
         wording(the_task, rules)
     with checking("lengths"):
         _asks(the_task, rules, length)
-    return cell(the_task, rules, who, model, seed, length, forced)
+    return Wanted(cell(the_task, rules, who, model, seed, length, forced))
 
 
-def cost(cell: Cell) -> float:
+def cost(wanted: Wanted) -> float:
     """About the tokens that go through the model, with those that it writes counted ten times."""
+    cell, who = wanted.cell, solver(split_subject(wanted.cell.subject)[1])
     answers = 1 if cell.protocol["way"] == "whole" else cell.length
     written = answers * (10 + THOUGHTS * (cell.protocol["regime"] == "thinking"))
-    state = cell.length**2 if "explicit" in cell.subject else 0
-    return (20.0 * cell.length + state + 10 * written) * (1 if " " in cell.subject else 1e-3)
+    state = cell.length**2 if who.shows_state else 0
+    return (20.0 * cell.length + state + 10 * written) * (1 if who.needs_model else 1e-3)
 
 
-def run(cells: list[Cell], scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
+def run(work: Work, store: Store, scratch: Path) -> Iterator[Record]:
     """Ask the samples side by side. One that a server cut off before is taken up where it was."""
-    first = cells[0]
-    name, _, who = first.subject.rpartition(" ")
-    if who.endswith("human"):
+    first, count = work.cells[0], len(work.cells)
+    name, who = split_subject(first.subject)
+    if _is_person(solver(who)):
         reason = f"a person has to answer: statetrack play {first.task} --out DIR, into the same folder"
-        yield from ((cell, no_result(cell, SKIPPED, reason)) for cell in cells)
+        yield from (_left(each, SKIPPED, reason, store) for each in work.cells)
         return
-    held = {key: value for key, value in first.protocol.items() if key not in ("name", FORCED)}
-    _copy_unfinished(cells, scratch)
     records = ask(
-        _task(first.task), Rules(**held), solver(who), [each.seed for each in cells], length=first.length, model=name,
-        engine=lambda: _engine(name, device, len(cells)), out=scratch, forced=FORCED in first.protocol,
+        _task(first.task), Rules.of_protocol(first.protocol), solver(who), [each.seed for each in work.cells],
+        length=first.length, model=name, engine=lambda: _engine(name, work.device, count), store=store,
+        forced=FORCED in first.protocol,
     )  # fmt: skip
-    of = {record["cell"]["seed"]: record for record in records}
-    dead = all(record["ended"] == SERVER for record in records)
-    (_failing.add if dead else _failing.discard)(name)
-    for each in cells:
-        yield each, of.get(each.seed) or no_result(each, FAILED, f"not asked: {records[0]['detail']}")
+    failed = [record.episode.detail for record in records if record.episode.ended == SERVER]
+    (_failing.add if len(failed) == len(records) else _failing.discard)(name)
+    asked = {record.cell.seed: record for record in records}
+    for each in work.cells:
+        yield asked.get(each.seed) or _left(each, FAILED, f"not asked: {failed[0]}", store)
+
+
+def _is_person(who: Solver) -> bool:
+    return _is_person(who.inner) if isinstance(who, Explicit) else isinstance(who, Human)
+
+
+def _left(cell: Cell, status: str, reason: str, store: Store) -> Record:
+    """Keep why a cell has no result. What was answered before it was cut off stays in its record."""
+    there, record = store.record(cell), no_result(cell, status, reason)
+    if there is not None and there.finished:  # by a person or another process, meanwhile
+        return there
+    if isinstance(there, AskedRecord):
+        record = replace(there, status=status, reason=record.reason)
+    store.write(record)
+    return record
 
 
 def _read(text: str) -> tuple[str, Solver, dict[str, str]]:
@@ -135,15 +150,6 @@ def _task(text: str) -> Task:
 def _asks(task: Task, rules: Rules, length: int) -> None:
     """Refuse a length at which nothing is asked."""
     dialogue(task, rules, 0, length)
-
-
-def _copy_unfinished(cells: list[Cell], scratch: Path) -> None:
-    """Records of failed cells, which lie in the sweep's folder, to where `ask` looks for what it has to take up."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    for each in cells:
-        kept, here = scratch.parents[2] / f"{each.key}.json", scratch / f"{each.key}.json"
-        if kept.is_file() and not here.exists():
-            shutil.copy(kept, here)
 
 
 def _engine(name: str, device: str, batch: int) -> Engine:

@@ -15,15 +15,6 @@ from statetrack.tasks import Task
 
 MOST_STEPS = 400  # the steps of an automaton that are written out
 
-MEDIAN = (
-    "Report the running median of all integers shown so far. The median is the middle value once the integers are put"
-    " in order. When their count is even there are two middle values, and the median is the arithmetic mean of these"
-    " two, which may end in .5."
-)
-MODE = (
-    "Report the running mode of all integers shown so far. The mode is the value that has been shown most often. When"
-    " several values share the highest count, report the largest of them."
-)
 BITS = "Each input is a bit, 0 or 1."
 NUMBERS = "Each input is an integer from 0 to 99."
 
@@ -89,8 +80,11 @@ WORDS: dict[str, str | Callable[[Any], str]] = {
     "regex": "Each input is one character. Answer 'yes' if the whole text so far matches the regular expression"
     " {task.pattern} from its beginning to its end, else 'no'.",
     "automaton": _automaton,
-    "track_the_stat.median": MEDIAN,
-    "track_the_stat.mode": MODE,
+    "track_the_stat.median": "Report the running median of all integers shown so far. The median is the middle value"
+    " once the integers are put in order. When their count is even there are two middle values, and the median is the"
+    " arithmetic mean of these two, which may end in .5.",
+    "track_the_stat.mode": "Report the running mode of all integers shown so far. The mode is the value that has been"
+    " shown most often. When several values share the highest count, report the largest of them.",
     "stream.max": f"{NUMBERS} Answer with the largest integer so far.",
     "stream.min": f"{NUMBERS} Answer with the smallest integer so far.",
     "stream.distinct": f"{NUMBERS} Answer with how many different integers have been shown so far.",

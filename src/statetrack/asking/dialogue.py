@@ -70,14 +70,8 @@ def default_length(rules: Rules) -> int:
     return TURNS if rules.way == "turns" else WHOLE
 
 
-def drawn(task: Task, length: int, sample: int) -> Batch:
-    """The one row of a sample: Track the Stat's own stream of that seed, elsewhere a row of the test split."""
-    split = ORIGINAL if ORIGINAL in task.splits else "test"
-    return task.sample(length, 1, seed=0, split=split, first=sample)
-
-
 def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -> Dialogue:
-    """The dialogue of one sample.
+    """The dialogue of one sample: of Track the Stat's own stream of that seed, elsewhere of a row of the test split.
 
     >>> from statetrack.tasks import task
     >>> first = dialogue(task("track_the_stat.median"), Rules(), sample=0, length=4)
@@ -85,7 +79,8 @@ def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -
     [('63', '[median: 74]'), ('51', '[median: 63]')]
     """
     steps = default_length(rules) if length is None else length
-    batch = drawn(task, steps, sample)
+    split = ORIGINAL if ORIGINAL in task.splits else "test"
+    batch = task.sample(steps, 1, seed=0, split=split, first=sample)
     row: list[int] = batch.inputs[0].tolist()
     said = wording(task, rules)
     if rules.way == "whole":

@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from statetrack.asking.answers import Value, is_refusal
+from statetrack.asking.answers import is_refusal
 from statetrack.asking.dialogue import Dialogue, Turn
 from statetrack.asking.prompts import OK
 from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS, Tokens
 from statetrack.errors import unknown
+from statetrack.results.records import Episode as KeptEpisode
 
 Message = dict[str, str]
 
@@ -89,8 +89,6 @@ class Episode:
         self._asked: list[int] = []
         self._absent = self.dialogue.rules.history == "absent"
 
-    # ---- asking ------------------------------------------------------------------------------------------------------
-
     def request(self) -> Request | None:
         """The next question, or None when the episode is over. What is not asked about is acknowledged on the way."""
         turns = self.dialogue.turns
@@ -143,26 +141,24 @@ class Episode:
                 return
             self.receive(Reply(text, refused=letter == LETTERS[REFUSAL]))
 
-    # ---- what is kept ------------------------------------------------------------------------------------------------
-
     @property
     def right(self) -> int:
         """The number of turns answered correctly before the first that was not."""
         return next((n for n, outcome in enumerate(self.outcomes) if outcome != RIGHT), len(self.outcomes))
 
-    def record(self) -> dict[str, Any]:
-        """All that is measured, as plain data; a letter a turn asked: + right, x wrong, f format, r refusal."""
-        return {
-            "ended": self.status,
-            "detail": self.detail,
-            "max_length": self.right,
-            "asked": self.dialogue.asked,
-            "outcomes": "".join(LETTERS[outcome] for outcome in self.outcomes),
-            "positions": [at + 1 for at in self._asked],
-            "changes": self._changes(),
-            "replies": list(self.replies),
-            "tokens": self.tokens.to_dict(),
-        }
+    def record(self) -> KeptEpisode:
+        """All that is measured."""
+        return KeptEpisode(
+            ended=self.status,
+            detail=self.detail,
+            max_length=self.right,
+            asked=self.dialogue.asked,
+            outcomes="".join(LETTERS[outcome] for outcome in self.outcomes),
+            positions=[at + 1 for at in self._asked],
+            changes=self._changes(),
+            replies=list(self.replies),
+            tokens=self.tokens.to_dict(),
+        )
 
     def _changes(self) -> str:
         """For every turn asked: 1 where the answer differs from the one due before it, 0 where not, - for the first."""
@@ -175,11 +171,8 @@ class Episode:
         given = read(text, rules.thinking)
         if given is None:
             return REFUSAL if refused or is_refusal(text) else FORMAT
-        return RIGHT if given == self._due(turn) else WRONG
-
-    def _due(self, turn: Turn) -> Value | None:
         assert turn.target is not None
-        return self.dialogue.form.value(self.dialogue.wording.answer(turn.target))
+        return RIGHT if given == form.value(self.dialogue.wording.answer(turn.target)) else WRONG
 
     def _kept(self, reply: Reply, text: str, turn: Turn, outcome: str) -> str:
         """What stays in the history for a reply."""
@@ -190,8 +183,6 @@ class Episode:
             return "\n".join(part for part in (reply.reasoning, reply.text) if part) or NO_REPLY
         found = self.dialogue.form.find(text, last=True) if rules.thinking else None
         return (found[0] if found else text.strip()) or NO_REPLY
-
-    # ---- the history -------------------------------------------------------------------------------------------------
 
     def _with(self, text: str) -> list[Message]:
         """The history and one more message. With the replies absent, all inputs stand in one message, one a line."""
@@ -224,7 +215,7 @@ def play(dialogue: Dialogue, reply: Callable[[list[Message]], str | Reply]) -> E
     >>> from statetrack.asking.dialogue import dialogue
     >>> from statetrack.asking.rules import Rules
     >>> first = dialogue(task("track_the_stat.mode"), Rules(), sample=0)
-    >>> play(first, lambda messages: f"[mode: {messages[-1]['content']}]").record()["outcomes"]
+    >>> play(first, lambda messages: f"[mode: {messages[-1]['content']}]").record().outcomes
     '+x'
     """
     episode = Episode(dialogue)

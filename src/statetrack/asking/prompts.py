@@ -43,9 +43,6 @@ class Question:
     form: Form
 
 
-# ---- turn by turn ----------------------------------------------------------------------------------------------------
-
-
 def description(task: Task, rules: Rules, row: Sequence[int] = ()) -> str:
     """The system message of a dialogue: the task, the format, what else may come, an example worked out."""
     said = wording(task, rules)
@@ -116,9 +113,6 @@ def _example(said: Wording, rules: Rules) -> str:
     return f"Example{f' ({where})' if where else ''}:\n" + "\n".join(lines)
 
 
-# ---- whole -----------------------------------------------------------------------------------------------------------
-
-
 def question(task: Task, row: Sequence[int], rules: Rules, seed: int = 0) -> Question:
     """The prompt for a whole row, and its answer.
 
@@ -129,12 +123,9 @@ def question(task: Task, row: Sequence[int], rules: Rules, seed: int = 0) -> Que
     shots = _shots(said, rules, seed)
     target = said.answer(int(task.targets([row])[0, -1]))
     if isinstance(task, GroupTask) and rules.style == "ids" and not rules.thinking:
-        examples = "".join(f"Sequence: {_sequence(said, shot)}\nAnswer: {answer}\n\n" for shot, answer in shots)
-        prompt = SEED_PROMPT.format(
-            group=usual_name(task.group),
-            sequence=_sequence(said, row),
-            examples=f"Examples:\n\n{examples}" if shots else "",
-        )
+        worked = [f"Sequence: {_sequence(said, shot)}\nAnswer: {answer}\n\n" for shot, answer in shots]
+        examples = "".join(["Examples:\n\n", *worked]) if shots else ""
+        prompt = SEED_PROMPT.format(group=usual_name(task.group), sequence=_sequence(said, row), examples=examples)
         return Question(prompt, target, replace(said.form, tag=""))
     used = sorted({symbol for each in (row, *(shot for shot, _ in shots)) for symbol in each})
     parts = [f"You are given a sequence of inputs. {said.about(used)}"]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from statetrack import spec
 from statetrack.errors import BadInput, unknown
 
-WAYS = ("turns", "whole")
 STYLES = ("ids", "table", "cycles", "generators")
 REGIMES = ("instant", "thinking")
-HISTORIES = ("stop", "own", "corrected", "absent")
-PARSERS = ("strict", "lenient")
+CHOICES = {"way": ("turns", "whole"), "style": STYLES, "regime": REGIMES,
+           "history": ("stop", "own", "corrected", "absent"), "parser": ("strict", "lenient")}  # fmt: skip
+LEAST = {"shots": 0, "every": 1, "room": 0, "limit": 0}
 DISTRACTORS = ("chatter", "streams", "words", "retractions")
 ROOM = {"instant": 32, "thinking": 2048}
+FORCED = "teacher_forced"  # in a cell's protocol beside the rules: all turns are read in one pass
 _WORDS = ("way", "style", "regime", "parser")  # rules whose value says which rule it is
 
 
@@ -52,19 +54,14 @@ class Rules:
 
     def __post_init__(self) -> None:
         self._check_types()
-        for what, value, known in (
-            ("way", self.way, WAYS), ("style", self.style, STYLES), ("regime", self.regime, REGIMES),
-            ("history", self.history, HISTORIES), ("parser", self.parser, PARSERS),
-        ):  # fmt: skip
-            if value not in known:
+        for what, known in CHOICES.items():
+            if (value := getattr(self, what)) not in known:
                 raise unknown(what, value, known)
         for name in self.distractors:
             if name not in DISTRACTORS:
                 raise unknown("distractor", name, DISTRACTORS)
-        for what, number, least in (
-            ("shots", self.shots, 0), ("every", self.every, 1), ("room", self.room, 0), ("limit", self.limit, 0),
-        ):  # fmt: skip
-            if number < least:
+        for what, least in LEAST.items():
+            if (number := getattr(self, what)) < least:
                 raise BadInput(f"{what} {number} should be at least {least}")
         if self.way == "whole" and (self.every > 1 or self.distractors or self.history != "stop"):
             raise BadInput("every, distractors and history belong to the way 'turns'; a whole prompt has one answer")
@@ -110,6 +107,34 @@ class Rules:
             for name, value in words.items()
         )
 
+    @classmethod
+    def among(cls, given: Mapping[str, Any]) -> Rules:
+        """Those of some settings that are rules."""
+        return cls(**{rule.name: given[rule.name] for rule in fields(cls) if rule.name in given})
+
+    @classmethod
+    def of_protocol(cls, protocol: Mapping[str, Any]) -> Rules:
+        """The rules in the protocol of a cell; a ValueError or TypeError where they are those of another version."""
+        return cls(**_rules_in(protocol))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a result's key."""
         return {**asdict(self), "distractors": list(self.distractors)}
+
+
+def _rules_in(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in protocol.items() if key not in ("name", FORCED)}
+
+
+def how(protocol: Mapping[str, Any]) -> str:
+    """The rules of a cell's protocol that are not as by default, in words; those of another version, all of them.
+
+    >>> how({"name": "ask", "way": "turns", "history": "own", "teacher_forced": True}), how({"name": "ask", "mood": 3})
+    ('history=own, teacher-forced', 'mood 3')
+    """
+    try:
+        words = Rules.of_protocol(protocol).changed
+    except (TypeError, ValueError):
+        given = _rules_in(protocol).items()
+        words = ", ".join(f"{key} {' '.join(map(str, v)) if isinstance(v, list) else v}" for key, v in given)
+    return ", ".join(filter(None, [words, "teacher-forced" if FORCED in protocol else ""]))

@@ -9,19 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from statetrack.asking.dialogue import Dialogue, default_length, dialogue
-from statetrack.asking.engines import Engine, subject
+from statetrack.asking.engines import Engine
 from statetrack.asking.episode import RUNNING, SERVER, Episode, Reply, Request
-from statetrack.asking.rules import Rules
-from statetrack.asking.solvers import Solver
+from statetrack.asking.rules import FORCED, Rules
+from statetrack.asking.solvers import Solver, subject_of
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
-from statetrack.results import Cell, Store
-from statetrack.results.store import DONE, FAILED, kept_in
+from statetrack.results.cell import ASK, Cell
+from statetrack.results.records import DONE, FAILED, AskedRecord
+from statetrack.results.records import Episode as KeptEpisode
+from statetrack.results.store import Store, kept_in
 from statetrack.tasks import Task
-from statetrack.version import __version__
 
 ALL_AT_ONCE = 64  # episodes that a solver without a model takes at a time
 UNFINISHED = (RUNNING, SERVER)
@@ -33,9 +33,8 @@ Report = Callable[[int, int], None]
 
 def cell(task: Task, rules: Rules, solver: Solver, model: str, sample: int, length: int, forced: bool = False) -> Cell:
     """What one sample's result is filed under."""
-    who = f"{subject(model)} {solver.name}" if solver.needs_model else solver.name
-    protocol = {"name": "ask", **rules.to_dict(), **({"teacher_forced": True} if forced else {})}
-    return Cell(task.name, who, length, sample, protocol)
+    protocol = {"name": ASK, **rules.to_dict(), **({FORCED: True} if forced else {})}
+    return Cell(task.name, subject_of(model, solver), length, sample, protocol)
 
 
 def ask(
@@ -48,108 +47,107 @@ def ask(
     model: str = "",
     engine: Callable[[], Engine] | None = None,
     out: Path | None = None,
+    store: Store | None = None,
     forced: bool = False,
     report: Report = lambda ended, turns: None,
-) -> list[dict[str, Any]]:
+) -> list[AskedRecord]:
     """The records of these samples, in their order. `engine` is called only if there is something to ask.
 
-    Where a server is dead, the samples that it was not asked for any more have no record.
+    They are kept in the folder `out`, or in a store that is open already. Where a server is dead, the samples that it
+    was not asked for any more have no record.
     """
     if solver.needs_model and engine is None:
         raise BadInput(f"solver {solver.name} needs a model: --model SPEC")
     steps = default_length(rules) if length is None else length
     cells = {sample: cell(task, rules, solver, model, sample, steps, forced) for sample in samples}
-    with kept_in(out) as store:
-        return _ask(task, rules, solver, cells, steps, engine, store, forced, report)
+    with kept_in(out) as opened:
+        book = _Book(cells, store or opened, report)
+        if book.missing:
+            with_model = engine() if solver.needs_model and engine is not None else None
+            try:
+                _ask_missing(book, solver, with_model, lambda sample: dialogue(task, rules, sample, steps), forced)
+            finally:
+                if with_model:
+                    with_model.close()
+        return [book.records[sample] for sample in cells if sample in book.records]
 
 
-def _ask(
-    task: Task, rules: Rules, solver: Solver, cells: dict[int, Cell], steps: int, engine: Callable[[], Engine] | None,
-    store: Store | None, forced: bool, report: Report,
-) -> list[dict[str, Any]]:  # fmt: skip
-    found = {sample: record for sample, each in cells.items() if store and (record := store.record(each))}
-    missing = [sample for sample in cells if sample not in found or found[sample]["status"] != DONE]
-    done = {sample: record for sample, record in found.items() if sample not in missing}
-    if not missing:
-        return [done[sample] for sample in cells]
-    with_model = engine() if solver.needs_model and engine is not None else None
+class _Book:
+    """The records of the samples so far, in a store if there is one; what is missing, and what an old record began."""
 
-    def keep(sample: int, record: dict[str, Any]) -> None:
-        failed = {"status": FAILED, "reason": record["detail"] or record["ended"]}
-        status = failed if record["ended"] in UNFINISHED else {"status": DONE}
-        done[sample] = {"cell": cells[sample].to_dict(), "version": __version__, **status, **record}
-        if store:
-            store.write(cells[sample], done[sample])
+    def __init__(self, cells: dict[int, Cell], store: Store | None, report: Report) -> None:
+        self.cells, self.store, self.report, self.turns = cells, store, report, 0
+        there = {sample: store.record(cell) for sample, cell in cells.items()} if store else {}
+        self.found = {sample: record for sample, record in there.items() if isinstance(record, AskedRecord)}
+        self.records = {sample: record for sample, record in self.found.items() if record.status == DONE}
+        self.missing = [sample for sample in cells if sample not in self.records]
 
-    progress = _Progress(report, len(done))
-    width = with_model.batch if with_model else ALL_AT_ONCE
-    in_vain = 0
-    try:
-        for begin in range(0, len(missing), width):
-            group = [dialogue(task, rules, sample, steps) for sample in missing[begin : begin + width]]
-            if forced:
-                _score(group, with_model, keep, progress)
-            else:
-                _converse(group, solver, with_model, found, keep, progress)
-            failed = all(done[each.sample]["ended"] == SERVER for each in group)
-            in_vain = in_vain + len(group) if failed else 0
-            if in_vain >= DEAD:
-                break
-    finally:
-        if with_model:
-            with_model.close()
-    return [done[sample] for sample in cells if sample in done]
+    def keep(self, sample: int, episode: KeptEpisode, began: float) -> None:
+        status, reason = (FAILED, episode.detail or episode.ended) if episode.ended in UNFINISHED else (DONE, "")
+        seconds = time.monotonic() - began
+        record = AskedRecord(cell=self.cells[sample], status=status, reason=reason, seconds=seconds, episode=episode)
+        self.records[sample] = record
+        if self.store:
+            self.store.write(record)
 
-
-class _Progress:
-    def __init__(self, report: Report, ended: int) -> None:
-        self.report, self.ended, self.turns = report, ended, 0
-
-    def add(self, ended: int, turns: int) -> None:
-        self.ended += ended
+    def tell(self, turns: int) -> None:
+        """Report, after so many more turns."""
         self.turns += turns
-        self.report(self.ended, self.turns)
+        self.report(len(self.records), self.turns)
 
 
-Keep = Callable[[int, dict[str, Any]], None]
-
-
-def _converse(
-    group: list[Dialogue], solver: Solver, engine: Engine | None, found: dict[int, Any], keep: Keep, progress: _Progress
+def _ask_missing(
+    book: _Book, solver: Solver, engine: Engine | None, draw: Callable[[int], Dialogue], forced: bool
 ) -> None:
+    """Batch after batch, until all are asked or the server is dead."""
+    width = engine.batch if engine else ALL_AT_ONCE
+    in_vain = 0
+    for begin in range(0, len(book.missing), width):
+        group = [draw(sample) for sample in book.missing[begin : begin + width]]
+        if forced:
+            _score(group, engine, book)
+        else:
+            _converse([_taken_up(each, book.found.get(each.sample)) for each in group], solver, engine, book)
+        failed = all(book.records[each.sample].episode.ended == SERVER for each in group)
+        in_vain = in_vain + len(group) if failed else 0
+        if in_vain >= DEAD:
+            break
+
+
+def _converse(group: list[Episode], solver: Solver, engine: Engine | None, book: _Book) -> None:
     """Episodes side by side, turn after turn, until all have ended; each is kept as soon as it has."""
     began = time.monotonic()
-    running = _keep_ended([_taken_up(each, found.get(each.sample)) for each in group], keep, began)
-    progress.add(len(group) - len(running), 0)
+    running = _keep_ended(group, book, began)
+    book.tell(turns=0)
     try:
         while running:
             requests = [request for episode in running if (request := episode.request()) is not None]
             for episode, reply in zip(running, _replies(solver, engine, requests), strict=True):
                 episode.receive(reply)
-            asked, running = len(running), _keep_ended(running, keep, began)
-            progress.add(asked - len(running), asked)
+            asked, running = len(running), _keep_ended(running, book, began)
+            book.tell(turns=asked)
     except BaseException:
         for episode in running:
             if episode.replies:
-                keep(episode.dialogue.sample, episode.record() | {"seconds": time.monotonic() - began})
+                book.keep(episode.dialogue.sample, episode.record(), began)
         raise
 
 
-def _taken_up(each: Dialogue, before: dict[str, Any] | None) -> Episode:
+def _taken_up(each: Dialogue, before: AskedRecord | None) -> Episode:
     """A new episode, or the one that was cut off, with what it has cost already."""
     episode = Episode(each)
-    if before is not None and "replies" in before:
-        episode.replay(before["replies"], before["outcomes"])
-        episode.tokens += Tokens(**before["tokens"])
+    if before is not None:
+        episode.replay(before.episode.replies, before.episode.outcomes)
+        episode.tokens += Tokens(**before.episode.tokens)
     return episode
 
 
-def _keep_ended(episodes: list[Episode], keep: Keep, began: float) -> list[Episode]:
+def _keep_ended(episodes: list[Episode], book: _Book, began: float) -> list[Episode]:
     """Keep the episodes that have ended; give the others."""
     running = []
     for episode in episodes:
         if episode.request() is None:
-            keep(episode.dialogue.sample, episode.record() | {"seconds": time.monotonic() - began})
+            book.keep(episode.dialogue.sample, episode.record(), began)
         else:
             running.append(episode)
     return running
@@ -161,7 +159,7 @@ def _replies(solver: Solver, engine: Engine | None, requests: Sequence[Request])
     return engine.replies([solver.prepare(request) for request in requests])
 
 
-def _score(group: list[Dialogue], engine: Engine | None, keep: Keep, progress: _Progress) -> None:
+def _score(group: list[Dialogue], engine: Engine | None, book: _Book) -> None:
     """Every dialogue in one teacher-forced pass."""
     if engine is None or not engine.name.startswith("hf:"):
         raise BadInput("teacher-forced scoring reads the logits of a local model: --model hf:PATH_OR_NAME")
@@ -171,6 +169,6 @@ def _score(group: list[Dialogue], engine: Engine | None, keep: Keep, progress: _
     assert isinstance(engine, HFEngine)
     for each in group:
         began = time.monotonic()
-        record = score(engine, each)
-        keep(each.sample, record | {"seconds": time.monotonic() - began})
-        progress.add(1, len(record["outcomes"]))
+        scored = score(engine, each)
+        book.keep(each.sample, scored, began)
+        book.tell(turns=len(scored.outcomes))

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from statetrack.asking import engines
 from statetrack.asking.episode import Request
-from statetrack.asking.state import state_text
+from statetrack.asking.wording import state_text
 from statetrack.errors import BadInput, unknown
 
 ROLES = ("assistant", "user", "system")
 
 
-@dataclass(frozen=True)
 class Solver:
     """One who answers requests."""
+
+    shows_state = False
 
     @property
     def name(self) -> str:
@@ -28,10 +30,6 @@ class Solver:
 
     @property
     def needs_model(self) -> bool:
-        return False
-
-    @property
-    def shows_state(self) -> bool:
         return False
 
     def prepare(self, request: Request) -> Request:
@@ -47,9 +45,7 @@ class Solver:
 class Implicit(Solver):
     """The model itself, which sees the dialogue and nothing else."""
 
-    @property
-    def needs_model(self) -> bool:
-        return True
+    needs_model = True
 
 
 @dataclass(frozen=True)
@@ -58,6 +54,7 @@ class Explicit(Solver):
 
     inner: Solver
     role: str = "assistant"
+    shows_state = True
 
     @property
     def name(self) -> str:
@@ -66,10 +63,6 @@ class Explicit(Solver):
     @property
     def needs_model(self) -> bool:
         return self.inner.needs_model
-
-    @property
-    def shows_state(self) -> bool:
-        return True
 
     def prepare(self, request: Request) -> Request:
         inner = self.inner.prepare(request)
@@ -130,9 +123,7 @@ class Window(Solver):
 class CopyLast(Solver):
     """The last answer in the history once more; at first the answer to the input alone."""
 
-    @property
-    def name(self) -> str:
-        return "copy-last"
+    name = "copy-last"
 
     def reply(self, request: Request) -> str:
         form = request.dialogue.form
@@ -171,6 +162,21 @@ SOLVERS = {
     "copy-last": "the last answer again",
     "window-W": "the exact machine on the last W inputs",
 }
+
+
+def subject_of(model: str, solver: Solver) -> str:
+    """What the cells of a solver are filed under: its name, after that of the model if it needs one."""
+    return f"{engines.subject(model)} {solver.name}" if solver.needs_model else solver.name
+
+
+def split_subject(subject: str) -> tuple[str, str]:
+    """The model and the solver's name in what a cell is filed under; no model is an empty text.
+
+    >>> split_subject("hf:my models/tiny explicit:implicit"), split_subject("oracle")
+    (('hf:my models/tiny', 'explicit:implicit'), ('', 'oracle'))
+    """
+    model, _, name = subject.rpartition(" ")
+    return model, name
 
 
 def solver(name: str) -> Solver:

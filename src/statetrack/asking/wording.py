@@ -1,10 +1,11 @@
-"""How a task's inputs and answers are written, and what a model is told about them.
+"""How a task's inputs, answers and states are written, and what a model is told about them.
 
 A group's elements can be written in four styles (see `rules.STYLES`); every other task has one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -71,16 +72,13 @@ class GroupWording(Wording):
     @cached_property
     def names(self) -> NDArray[np.int64] | None:
         """The ID that each element is called by; None where it is its own."""
-        if self.relabel is None:
-            return None
-        return np.random.default_rng(self.relabel).permutation(self.task.inputs)
+        return None if self.relabel is None else np.random.default_rng(self.relabel).permutation(self.task.inputs)
 
     @cached_property
     def form(self) -> Form:
-        degree = self.task.group_object.degree
         if self.style == "ids":
             return Form(self.tag)
-        return Form(self.tag, CYCLES if self.style == "cycles" else IMAGES, degree)
+        return Form(self.tag, CYCLES if self.style == "cycles" else IMAGES, self.task.group_object.degree)
 
     def label(self, element: int) -> str:
         """The ID by which an element is called."""
@@ -102,9 +100,8 @@ class GroupWording(Wording):
     @cached_property
     def letters(self) -> dict[int, str]:
         """The generators' names: g1, g2, ..."""
-        return {
-            int(element): f"g{number}" for number, element in enumerate(dict.fromkeys(self.task.letters.tolist()), 1)
-        }
+        different = dict.fromkeys(self.task.letters.tolist())
+        return {element: f"g{number}" for number, element in enumerate(different, 1)}
 
     def about(self, row: Sequence[int]) -> str:
         return (
@@ -136,6 +133,23 @@ class GroupWording(Wording):
             "In one-line notation the i-th entry, counted from 0, is the image of point i. The permutations are:\n"
             f"{table}\nAnswer with the one-line notation of the product so far, entries separated by single spaces."
         )
+
+
+def state_text(task: Task, seen: Sequence[int]) -> str:
+    """The state after these inputs: the sorted list for a median, the counts in first-seen order for the mode.
+
+    >>> from statetrack.tasks import task
+    >>> state_text(task("track_the_stat.median"), [85, 63, 51]), state_text(task("track_the_stat.mode"), [7, 3, 7])
+    ('[51, 63, 85]', '{7: 2, 3: 1}')
+    """
+    if task.base_name == "track_the_stat.median":
+        return str(sorted(map(int, seen)))
+    if task.base_name == "track_the_stat.mode":
+        return str(dict(Counter(map(int, seen))))
+    state = task.start()
+    for symbol in seen:
+        state = task.step(state, symbol)
+    return str(state)
 
 
 def wording(task: Task, rules: Rules) -> Wording:

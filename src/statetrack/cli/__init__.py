@@ -34,6 +34,7 @@ from statetrack.cli import (
     train,
 )
 from statetrack.errors import BadInput
+from statetrack.version import __version__
 
 app = typer.Typer(
     name="statetrack",
@@ -73,8 +74,6 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser th
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from statetrack.version import __version__
-
         print(f"statetrack {__version__}")
         raise typer.Exit
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli.output import print_json, print_table
+from statetrack.cli.progress import progress
+from statetrack.errors import BadInput
 from statetrack.formatting import fixed, plural
 
 if TYPE_CHECKING:
     from statetrack.asking import Rules
+    from statetrack.results import AskedRecord
     from statetrack.tasks import Task
 
 SAMPLES = 250
@@ -59,17 +61,14 @@ def command(
     from statetrack import asking as core
     from statetrack import tasks
     from statetrack.asking import metrics
+    from statetrack.asking.engines import engine
     from statetrack.asking.run import ask
-    from statetrack.cli.output import print_json
-    from statetrack.errors import BadInput
+    from statetrack.results.records import DONE
 
     if samples < 1 or first < 0 or batch < 1:
         raise BadInput(f"--samples {samples} and --batch {batch} should be at least 1, --first {first} at least 0")
     chosen, who = tasks.task(task), core.solver(solver)
-    rules = core.Rules(
-        way=way, style=style, shots=shots, relabel=relabel, regime=regime, keep_reasoning=keep_reasoning,
-        history=history, every=every, distractors=tuple(distractor or ()), parser=parser, room=room, limit=limit,
-    )  # fmt: skip
+    rules = core.Rules.among(locals() | {"distractors": distractor or ()})
     numbers = range(first, first + samples)
     if dry_run:
         _print_estimate(chosen, rules, numbers, length, who.shows_state, as_json)
@@ -77,22 +76,20 @@ def command(
     if who.needs_model and not model:
         raise BadInput(f"solver {who.name} needs a model: --model hf:PATH_OR_NAME or PROVIDER/MODEL")
 
-    def engine() -> Any:
-        from statetrack.asking.engines import engine as make
-
-        return make(model, batch=batch, **({"device": device} if model.startswith("hf:") else {}))
-
-    with watch(samples) as report:
+    options = {"device": device} if model.startswith("hf:") else {}
+    with progress("words bar percent left", "asking", samples) as move:
         records = ask(
-            chosen, rules, who, numbers, length=length, model=model, engine=engine, out=out, forced=teacher_forced,
-            report=report,
+            chosen, rules, who, numbers, length=length, model=model, out=out, forced=teacher_forced,
+            engine=lambda: engine(model, batch=batch, **options),
+            report=lambda ended, turns: move(completed=ended, description=f"asking, {turns:,} turns"),
         )  # fmt: skip
-    whole = [record for record in records if record["status"] == "done"]  # no server's failure is in a mean
-    cell = records[0]["cell"]
-    summary = {"task": cell["task"], "subject": cell["subject"], "length": cell["length"],
-               "protocol": cell["protocol"], **({"chance": 1 / chosen.outputs} if way == "whole" else {}),
-               **core.summary(whole, compat), "unfinished": samples - len(whole), "ended": metrics.ended(records),
-               "tokens": metrics.tokens(records).to_dict()}  # fmt: skip
+    episodes = [record.episode for record in records]
+    whole = [record.episode for record in records if record.status == DONE]  # no server's failure is in a mean
+    cell = records[0].cell
+    summary = {"task": cell.task, "subject": cell.subject, "length": cell.length, "protocol": cell.protocol,
+               **({"chance": 1 / chosen.outputs} if way == "whole" else {}),
+               **core.summary(whole, compat), "unfinished": samples - len(whole), "ended": metrics.ended(episodes),
+               "tokens": metrics.tokens(episodes).to_dict()}  # fmt: skip
     if teacher_forced:  # a pass tells the canonical reply from any other, and no more
         summary |= {"violation_rate": None, "violation_interval": None}
     if as_json:
@@ -106,13 +103,13 @@ def command(
         raise typer.Exit(1)
 
 
-def _failures(records: list[dict[str, Any]], samples: int, out: Path | None) -> str:
+def _failures(records: list[AskedRecord], samples: int, out: Path | None) -> str:
     """What a server left undone, in one line. Episodes that it failed are in no number above."""
-    failed = [record for record in records if record["status"] != "done"]
+    failed = [record.episode.detail for record in records if not record.finished]
     left = samples - len(records)
     gave_up = f", so {left} more were not asked" if left else ""
     kept = "what was answered is kept, and the same command goes on from there" if out else "--out DIR would keep them"
-    return f"the server failed in {plural(len(failed), 'episode')} ({failed[0]['detail']}){gave_up}; {kept}"
+    return f"the server failed in {plural(len(failed), 'episode')} ({failed[0]}){gave_up}; {kept}"
 
 
 def _print_estimate(
@@ -120,7 +117,6 @@ def _print_estimate(
 ) -> None:
     """What perfect episodes would cost, from the first sample, and what the model would be told."""
     from statetrack.asking import dialogue, estimate
-    from statetrack.cli.output import print_json, print_table
 
     one = dialogue(task, rules, samples[0], length)
     cost = estimate([one], shows_state).to_dict()
@@ -139,9 +135,8 @@ def _print_estimate(
 def print_summary(summary: dict[str, Any]) -> None:
     """The result keys, then what they hide."""
     from statetrack.asking.survival import median_survival
-    from statetrack.cli.output import print_table
 
-    low, high = summary["avg_interval"]
+    (low, high), rate = summary["avg_interval"], summary["violation_rate"]
     episodes, inputs = plural(summary["episodes"], "episode"), plural(summary["length"], "input")
     print(f"{summary['task']}, {summary['subject']}: {episodes} of {inputs},"
           f" counted {summary['counting']}\n")  # fmt: skip
@@ -151,7 +146,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         ["median_max_length", f"{summary['median_max_length']:g}", ""],
         ["max_max_length", summary["max_max_length"], ""],
         ["min_max_length", summary["min_max_length"], ""],
-        *_violations(summary),
+        *([["violation_rate", fixed(rate), _between(summary["violation_interval"])]] if rate is not None else []),
         ["accuracy of all answers", *_share(summary["accuracy"])],
         *([["  chance", f"{summary['chance']:.3g}", ""]] if "chance" in summary else []),
         ["  where the answer changes", *_share(summary["steps"]["change"])],
@@ -164,12 +159,6 @@ def print_summary(summary: dict[str, Any]) -> None:
         print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
 
 
-def _violations(summary: dict[str, Any]) -> list[list[str]]:
-    if summary["violation_rate"] is None:
-        return []
-    return [["violation_rate", fixed(summary["violation_rate"]), _between(summary["violation_interval"])]]
-
-
 def _share(counted: dict[str, Any]) -> list[str]:
     if counted["accuracy"] is None:
         return ["-", ""]
@@ -178,17 +167,3 @@ def _share(counted: dict[str, Any]) -> list[str]:
 
 def _between(interval: list[float]) -> str:
     return f"{fixed(interval[0])} to {fixed(interval[1])}"
-
-
-@contextmanager
-def watch(samples: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar of the episodes that ended, where a person looks on."""
-    if not sys.stderr.isatty():
-        yield lambda ended, turns: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("asking", total=samples)
-        yield lambda ended, turns: bar.update(line, completed=ended, description=f"asking, {turns:,} turns")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from statetrack.cli.progress import progress
+from statetrack.errors import BadInput
 from statetrack.formatting import plural
 
 ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
@@ -37,35 +36,14 @@ def command(
     from statetrack.data.lengths import Lengths
     from statetrack.data.rows import ORIGINAL
     from statetrack.data.write import Request, write
-    from statetrack.errors import BadInput
 
     chosen = tasks.task(task)
     original = ORIGINAL in chosen.splits
     if length is None and not original:
         raise BadInput(f"{chosen.name} needs a length: --length 500, --length 64,128 or --length 3..1024")
-    request = Request(
-        task=chosen,
-        lengths=Lengths.read(length or ORIGINAL_LENGTH),
-        count=count,
-        seed=seed,
-        split=split or (ORIGINAL if original else "train"),
-        convention=convention,
-    )
-    with _bar(request.task.name, count) as progress:
-        write(request, out=out, hf=hf, progress=progress)
+    lengths = Lengths.read(length or ORIGINAL_LENGTH)
+    chosen_split = split or (ORIGINAL if original else "train")
+    request = Request(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
+    with progress("words bar count left", chosen.name.replace("[", "\\["), count) as move:
+        write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows))
     print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")
-
-
-@contextmanager
-def _bar(name: str, rows: int) -> Iterator[Callable[[int], Any]]:
-    """A progress bar where a person looks on."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task(name.replace("[", "\\["), total=rows)
-        yield lambda done: bar.advance(line, done)

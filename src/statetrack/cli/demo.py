@@ -9,15 +9,22 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from statetrack.cli.output import open_page, print_table
+from statetrack.cli.sweep import watch
+from statetrack.errors import MissingExtra, need
+from statetrack.formatting import first_sentence, fixed
+
+if TYPE_CHECKING:
+    from statetrack.results import TrainingRecord
+    from statetrack.verdicts.reach import Separation
 
 SWEEP = "demo"  # the shipped sweep, or a file
 FOLDER = Path("statetrack-demo")
 TOGETHER = 3  # seeds of one model, trained side by side
-SOLVED, APART = 0.99, 0.1  # the accuracy that counts as right, and a difference that counts
 MODELS = {
     "e88-gain-1l-small": "a state that corrects itself",
     "e88-published-1l-small": "a state that fades",
@@ -32,8 +39,6 @@ ASKED = {
     "fsm": "A counter to three (fsm): have there been three ones?",
 }
 
-Record = dict[str, Any]
-
 
 def command(
     out: Annotated[
@@ -45,13 +50,11 @@ def command(
 
     Example: statetrack demo
     """
-    from statetrack.errors import need
-
     need("torch", "train", "the demo")
     show_rows()
     records = train(out)
     for task in ASKED:
-        show_table(task, [record for record in records if record["cell"]["task"] == task])
+        show_table(task, [record for record in records if record.cell.task == task])
     look_into(out, records)
     write_report(out, open_)
     print(f"Next: {program()} list tasks, {program()} show s5, {program()} train --help")
@@ -64,8 +67,7 @@ def program() -> str:
 
 def show_rows() -> None:
     """A row of three tasks with its answers, worked out by the exact machines."""
-    from statetrack import task
-    from statetrack.formatting import first_sentence
+    from statetrack.tasks import task
 
     print("What is tracked: a row of inputs, and the right answer after each of them.\n")
     for text in ("txc", "s5", "track_the_stat.median"):
@@ -76,10 +78,9 @@ def show_rows() -> None:
             print(f"  {word} " + " ".join(f"{write(int(symbol)):>5}" for symbol in symbols[0]))
 
 
-def train(out: Path) -> list[Record]:
+def train(out: Path) -> list[TrainingRecord]:
     """Run the sweep on all cores; the records of its finished cells."""
-    from statetrack.cli.sweep import watch
-    from statetrack.results import Store
+    from statetrack.results import Store, TrainingRecord
     from statetrack.sweeps import Options, read, run
 
     sweep = read(SWEEP)
@@ -87,96 +88,77 @@ def train(out: Path) -> list[Record]:
     with watch(sweep.name) as show:
         tally = run(sweep, out, Options(device="cpu", together=TOGETHER), show)
     for failure in tally.failures:
-        print(f"failed: {failure}")
+        print(f"failed: {failure.cell}: {failure.reason}")
     store = Store(out)
-    return [record for cell in sweep.cells if (record := store.read(cell)) is not None]
+    return [record for cell in sweep.cells if isinstance(record := store.read(cell), TrainingRecord)]
 
 
-def show_table(task: str, records: list[Record]) -> None:
+def show_table(task: str, records: list[TrainingRecord]) -> None:
     """The accuracy at the end of a row, at the length trained on and beyond, beside what a guess scores."""
-    from statetrack.cli.output import print_table
-    from statetrack.tasks import task as make_task
-    from statetrack.theory import floors
+    from statetrack.verdicts.measured import end_floor
+    from statetrack.verdicts.reach import ends, separation
 
     if not records:
         return
-    length = records[0]["cell"]["length"]
-    lengths = [length, *map(int, records[0]["length_generalisation"])]
-    of = {model: [r for r in records if r["cell"]["subject"] == model] for model in dict.fromkeys(_models(records))}
-    rows = {model: [ends(same, n) for n in lengths] for model, same in of.items()}
-    floor = [float(floors(make_task(task), n, window=1)["position"].by_position[-32:].mean()) for n in lengths]
-    seeds = len({record["cell"]["seed"] for record in records})
-    print(f"\n{ASKED[task]} Trained on {length} inputs, {f'median of {seeds} seeds' if seeds > 1 else 'one seed'}:\n")
-    lines = [[model, MODELS.get(model, ""), *map(_share, values)] for model, values in rows.items()]
-    lines.append(["the best guess", "the floor", *map(_share, floor)])
+    models = dict.fromkeys(record.cell.subject for record in records)
+    rows = {model: ends(record for record in records if record.cell.subject == model) for model in models}
+    lengths = list(next(iter(rows.values())))
+    floor = {length: end_floor(task, length) or 0.0 for length in lengths}
+    seeds = len({record.cell.seed for record in records})
+    told = f"median of {seeds} seeds" if seeds > 1 else "one seed"
+    print(f"\n{ASKED[task]} Trained on {records[0].cell.length} inputs, {told}:\n")
+    lines = [[model, MODELS.get(model, ""), *(fixed(found[n]) for n in lengths)] for model, found in rows.items()]
+    lines.append(["the best guess", "the floor", *(fixed(floor[n]) for n in lengths)])
     print_table(["accuracy at the end of rows of", "", *(f"{n}" for n in lengths)], lines)
-    print(said({model: values[-1] for model, values in rows.items()}, floor[-1], lengths[-1]))
+    print(said(separation(records), {model: found[lengths[-1]] for model, found in rows.items()}))
 
 
-def _models(records: Sequence[Record]) -> list[str]:
-    return [record["cell"]["subject"] for record in records]
-
-
-def ends(records: Sequence[Record], length: int) -> float:
-    """The median over seeds of the accuracy over the last 32 positions of rows of a length."""
-    return median(
-        record["last_32_accuracy"] if length == record["cell"]["length"]
-        else record["length_generalisation"][str(length)]["last_32_accuracy"]
-        for record in records
-    )  # fmt: skip
-
-
-def _share(value: float) -> str:
-    from statetrack.formatting import fixed
-
-    return fixed(value)
-
-
-def said(last: dict[str, float], floor: float, length: int) -> str:
+def said(found: Separation | None, last: dict[str, float]) -> str:
     """Whether the models with a state are told apart at the longest rows."""
-    kept = [model for model, accuracy in last.items() if accuracy >= SOLVED]
-    with_state = [accuracy for model, accuracy in last.items() if model != "mlp"]
-    spread = max(with_state) - min(with_state)
-    if spread >= APART:
-        return f"It tells them apart. Right to {length}: {', '.join(kept) or 'none'}. A guess scores {_share(floor)}."
-    why = f"within {spread:.3f} of each other at {length}, where a guess scores {_share(floor)}"
+    from statetrack.results.evaluations import is_solved
+
+    if found is None:
+        return "There are too few models with a state to compare."
+    guess = f"a guess scores {fixed(found.floor or 0.0)}"
+    if found.apart:
+        kept = ", ".join(model for model, accuracy in last.items() if is_solved(accuracy)) or "none"
+        return f"It tells them apart. Right to {found.tested}: {kept}. {guess[0].upper()}{guess[1:]}."
+    why = f"within {found.best - found.worst:.3f} of each other at {found.tested}, where {guess}"
     return f"It does not tell the models with a state apart: they are {why}."
 
 
-def look_into(out: Path, records: Sequence[Record]) -> None:
+def look_into(out: Path, records: Sequence[TrainingRecord]) -> None:
     """Why three forms of E88 stop, or do not, on parity."""
-    from statetrack.results import Cell
+    from statetrack.results import Store
+    from statetrack.results.diagnosis import of_cell
+    from statetrack.verdicts.comparison import compare_again
 
-    chosen = {
-        record["cell"]["subject"]: Cell(**record["cell"]).key
-        for record in reversed(records)
-        if record["cell"]["task"] == "txc" and record["cell"]["subject"] in LOOKED_INTO
-    }
+    cells = [record.cell for record in reversed(records)]
+    chosen = {cell.subject: cell for cell in cells if cell.task == "txc" and cell.subject in LOOKED_INTO}
     if not chosen:
         return
     print("\nWhy (diagnosed):", flush=True)
     with ProcessPoolExecutor(min(len(chosen), os.cpu_count() or 1), get_context("spawn")) as pool:
-        done = {name: pool.submit(_diagnose, out, (key,)) for name, key in chosen.items()}
-        for name in LOOKED_INTO:
-            if name in done:
-                done[name].result()
-    found = _diagnose(out, tuple(chosen.values()))
-    for each in sorted(found["cells"], key=lambda each: LOOKED_INTO.index(each["model"])):
-        print(f"  {each['model']}: {each['sentence']}")
+        list(pool.map(_diagnose, [out] * len(chosen), [cell.key for cell in chosen.values()]))
+    store = Store(out)
+    compare_again(store)
+    for name in LOOKED_INTO:
+        found = of_cell(store, chosen[name]) if name in chosen else None
+        if found:
+            print(f"  {name}: {found.sentences[0]}")
 
 
-def _diagnose(folder: Path, keys: tuple[str, ...]) -> Record:
+def _diagnose(folder: Path, key: str) -> None:
     """In a process of its own, so that cells are looked into side by side."""
     import torch
 
     from statetrack.diagnosis.folder import Wanted, diagnose_folder
 
     torch.set_num_threads(1)
-    return diagnose_folder(folder, Wanted(keys))
+    diagnose_folder(folder, Wanted((key,)))
 
 
 def write_report(out: Path, show: bool) -> None:
-    from statetrack.errors import MissingExtra
     from statetrack.reports import report
 
     try:
@@ -187,6 +169,4 @@ def write_report(out: Path, show: bool) -> None:
     path = done.html.resolve()
     print(f"\nThe report, with every figure: {path}\n  open it in a browser: {path.as_uri()}")
     if show:
-        from statetrack.cli.output import open_page
-
         open_page(path)

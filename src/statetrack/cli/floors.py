@@ -10,14 +10,7 @@ from statetrack.cli.output import print_json, print_table
 from statetrack.formatting import fixed
 
 LENGTHS = (16, 64, 256, 1024, 2048)
-COLUMNS = (
-    ("rtc", "position"),
-    ("rtc", "input"),
-    ("txc", "linear logit"),
-    ("txc", "position"),
-    ("fsm", "constant"),
-    ("fsm", "position"),
-)
+COLUMNS = {"rtc": ("position", "input"), "txc": ("linear logit", "position"), "fsm": ("constant", "position")}
 
 
 def command(
@@ -51,6 +44,7 @@ def _rows() -> list[dict[str, float]]:
 
     rows = []
     for length in LENGTHS:
-        known = {name: floors(task(name), length) for name in ("rtc", "txc", "fsm")}
-        rows.append({"T": length, **{f"{name} {floor}": known[name][floor].average for name, floor in COLUMNS}})
+        known = {name: floors(task(name), length) for name in COLUMNS}
+        averages = {f"{name} {each}": known[name][each].average for name, shown in COLUMNS.items() for each in shown}
+        rows.append({"T": length, **averages})
     return rows

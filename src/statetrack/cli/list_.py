@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from statetrack.cli.output import print_json, print_table
+from statetrack.errors import need, unknown
 from statetrack.formatting import first_sentence
 
 Entries = list[dict[str, Any]]
@@ -15,8 +16,7 @@ Entries = list[dict[str, Any]]
 
 def command(
     what: Annotated[
-        str,
-        typer.Argument(help="tasks, groups, models, sweeps, solvers, permutation_groups, tc0_groups, nc1_groups."),
+        str, typer.Argument(help="tasks, groups, models, sweeps, solvers, permutation_groups, tc0_groups, nc1_groups.")
     ] = "tasks",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -24,32 +24,29 @@ def command(
 
     Example: statetrack list nc1_groups --json
     """
-    entries = _listing(what.lower())
+    from statetrack.tasks.catalogue import SELECTORS, select, task
+
+    name = what.lower()
+    if name in KINDS:
+        entries = KINDS[name]()
+    elif name in SELECTORS:
+        entries = [_sizes(task(each)) for each in select(name)]
+    else:
+        raise unknown("kind of thing to list:", name, [*KINDS, *SELECTORS])
     if as_json:
         print_json(entries)
-        return
-    print_table(list(entries[0]), [list(entry.values()) for entry in entries])
-
-
-def _listing(what: str) -> Entries:
-    from statetrack.errors import unknown
-    from statetrack.tasks.catalogue import SELECTORS
-
-    if what in KINDS:
-        return KINDS[what]()
-    if what in SELECTORS:
-        return _selected(what)
-    raise unknown("kind of thing to list:", what, [*KINDS, *SELECTORS])
+    else:
+        print_table(list(entries[0]), [list(entry.values()) for entry in entries])
 
 
 def _tasks() -> Entries:
     from statetrack.tasks.catalogue import names, task
 
-    tasks = [task(name) for name in names()]
-    return [
-        {"task": each.name, "inputs": each.inputs, "classes": each.outputs, "what": first_sentence(_words(each))}
-        for each in tasks
-    ]
+    return [_sizes(each) | {"what": first_sentence(_words(each))} for each in map(task, names())]
+
+
+def _sizes(each: Any) -> dict[str, Any]:
+    return {"task": each.name, "inputs": each.inputs, "classes": each.outputs}
 
 
 def _words(each: Any) -> str:
@@ -71,8 +68,6 @@ def _groups() -> Entries:
 
 
 def _models() -> Entries:
-    from statetrack.errors import need
-
     need("torch", "train", "a list of the models")
     from statetrack import models
 
@@ -89,12 +84,6 @@ def _solvers() -> Entries:
     from statetrack.asking import SOLVERS
 
     return [{"solver": name, "what": about} for name, about in SOLVERS.items()]
-
-
-def _selected(selector: str) -> Entries:
-    from statetrack.tasks.catalogue import select, task
-
-    return [{"task": each.name, "inputs": each.inputs, "classes": each.outputs} for each in map(task, select(selector))]
 
 
 KINDS: dict[str, Callable[[], Entries]] = {

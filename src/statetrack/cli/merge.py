@@ -28,9 +28,16 @@ def command(
 
 
 def report(joined: Joined, out: Path) -> None:
+    """Say what came in, and compare the diagnosed cells anew if there are more."""
+    from statetrack.results import Store
+    from statetrack.verdicts.comparison import compare_again
+
     for damage in joined.damaged:
         print(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
     there = f"{joined.kept} {'was' if joined.kept == 1 else 'were'} there already"
+    more = f"; {plural(joined.evaluations, 'evaluation')} added to them" if joined.evaluations else ""
     noun = "diagnosis" if joined.diagnoses == 1 else "diagnoses"
     diagnosed = f"; {joined.diagnoses:,} {noun} taken" if joined.diagnoses else ""
-    print(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{diagnosed}")
+    if joined.diagnoses:
+        compare_again(Store(out))
+    print(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{more}{diagnosed}")

@@ -6,12 +6,15 @@ import shutil
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack.errors import unknown
+
 if TYPE_CHECKING:
     from statetrack.asking import Dialogue, Request
+    from statetrack.results.records import Episode
 
 WIDEST = 100  # columns that are read with ease
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
@@ -34,7 +37,6 @@ def command(
     from statetrack.asking import Rules, dialogue
     from statetrack.asking.run import ask
     from statetrack.asking.solvers import Explicit, Human
-    from statetrack.errors import unknown
 
     if history not in ("hidden", "shown"):
         raise unknown("history", history, ("hidden", "shown"))
@@ -44,13 +46,14 @@ def command(
     reader = Reader(hide=history == "hidden", state=state)
     human = Human(reader.read)
     try:
-        reader.wait()
+        if reader.hide:
+            input("Press Enter to begin. ")
         records = ask(chosen, rules, Explicit(human) if state else human, [sample], length=length, out=out)
     except (EOFError, KeyboardInterrupt):
         kept = f"; the same command goes on from there, with its result in {out}" if out and reader.answered else ""
         print(f"\nended by you after {reader.answered} answers{kept}")
         raise typer.Exit(130) from None
-    _print_end(records[0], game, compat)
+    _print_end(records[0].episode, game, compat)
 
 
 def _wrapped(text: str) -> str:
@@ -65,12 +68,8 @@ class Reader:
     def __init__(self, hide: bool, state: bool) -> None:
         self.hide, self.state, self.answered = hide, state, 0
 
-    def wait(self) -> None:
-        if self.hide:
-            input("Press Enter to begin. ")
-
     def read(self, request: Request) -> str:
-        from statetrack.asking.state import state_text
+        from statetrack.asking.wording import state_text
 
         number = 1 + request.dialogue.turns.index(request.turn)
         if self.hide and sys.stdout.isatty():
@@ -84,12 +83,13 @@ class Reader:
         return answer
 
 
-def _print_end(record: dict[str, Any], game: Dialogue, compat: bool) -> None:
+def _print_end(episode: Episode, game: Dialogue, compat: bool) -> None:
+    from statetrack.asking.episode import DONE
     from statetrack.asking.metrics import max_length
 
-    answered = max_length(record, compat)
-    if record["ended"] == "done":
-        print(f"\nAll {record['asked']} right. max_length {answered}")
+    answered = max_length(episode, compat)
+    if episode.ended == DONE:
+        print(f"\nAll {episode.asked} right. max_length {answered}")
         return
-    turn = [turn for turn in game.turns if turn.target is not None][record["max_length"]]
-    print(f"\nThe answer was {game.reply(turn)}. max_length {answered} of {record['asked']}")
+    turn = [turn for turn in game.turns if turn.target is not None][episode.max_length]
+    print(f"\nThe answer was {game.reply(turn)}. max_length {answered} of {episode.asked}")

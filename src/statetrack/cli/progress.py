@@ -1,23 +1,48 @@
-"""Progress where nobody looks on: a line now and then on the standard error."""
+"""Progress on the standard error: a bar where a person looks on, else a line now and then."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 SECONDS = 10.0  # between two lines
 
 
-def now_and_then(verb: str) -> Callable[[str], None]:
-    """Prints what it is told last, as `verb: words`, but not more often than every so many seconds."""
+@contextmanager
+def progress(parts: str, words: str = "", total: float | None = None, verb: str = "") -> Iterator[Callable[..., None]]:
+    """A function that moves a bar of these parts: by `completed=`, `description=` and so on, as rich names them.
+
+    Where nobody looks on, its first argument is printed now and then, as `verb: line`; without a verb nothing is.
+    """
+    if not sys.stderr.isatty():
+        yield now_and_then(verb)
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = {
+        "verb": rich.TextColumn(verb), "words": rich.TextColumn("{task.description}"), "bar": rich.BarColumn(),
+        "count": rich.MofNCompleteColumn(), "percent": rich.TaskProgressColumn(), "spent": rich.TimeElapsedColumn(),
+        "left": rich.TimeRemainingColumn(),
+    }  # fmt: skip
+    shown = [columns[part] for part in parts.split()]
+    with rich.Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda line="", **moved: bar.update(task, **moved)
+
+
+def now_and_then(verb: str) -> Callable[..., None]:
+    """Prints what it is told last, as `verb: line`, but not more often than every so many seconds."""
     last = time.monotonic()
 
-    def say(words: str) -> None:
+    def say(line: str = "", **moved: Any) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= SECONDS:
+        if verb and now - last >= SECONDS:
             last = now
-            print(f"{verb}: {words}", file=sys.stderr, flush=True)
+            print(f"{verb}: {line}", file=sys.stderr, flush=True)
 
     return say

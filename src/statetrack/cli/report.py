@@ -29,7 +29,8 @@ def command(
     """
     from statetrack.reports import report
 
-    done = report(folder, out, figures=figures, latex=latex, title=title, command=_command())
+    typed = shlex.join(["statetrack", *sys.argv[1:]])
+    done = report(folder, out, figures=figures, latex=latex, title=title, command=typed)
     figured = plural(len(done.page.figures), "figure")
     size = done.html.stat().st_size / 1e6
     print(f"{done.html}: {figured}, {plural(len(done.page.tables), 'table')}, {size:.1f} MB")
@@ -42,8 +43,3 @@ def command(
         print(f"note: {notice}")
     if open_:
         open_page(done.html)
-
-
-def _command() -> str:
-    """As it was typed."""
-    return shlex.join(["statetrack", *sys.argv[1:]])

@@ -30,34 +30,39 @@ def command(
 
     Example: statetrack results demo-results --csv demo.csv
     """
-    from statetrack.results import Store
+    from statetrack.results import Damage, Store, plans
+    from statetrack.results.cell import TRAIN
     from statetrack.results.table import rows, write_csv, write_parquet
 
     store = Store.existing(folder)
-    for damage in store.damaged():
-        print(f"damaged, left out: {damage}", file=sys.stderr)
+    trained = set()
+    for key, found in store.entries():
+        if isinstance(found, Damage):
+            print(f"damaged, left out: {found}", file=sys.stderr)
+        elif found.cell.kind == TRAIN:
+            trained.add(key)
+    notes = {key: entry.note for key, entry in plans.entries(store).items()}
     if csv:
-        count = write_csv(store, sys.stdout if str(csv) == "-" else csv)
+        count = write_csv(store, sys.stdout if str(csv) == "-" else csv, notes)
         if str(csv) != "-":
             print(f"{csv}: {plural(count, 'row')}")
     if parquet:
-        print(f"{parquet}: {plural(write_parquet(store, parquet), 'row')}")
+        print(f"{parquet}: {plural(write_parquet(store, parquet, notes), 'row')}")
     if not csv and not parquet:
         shown = print_asked(store)
-        trained = [row for row in rows(store) if row["protocol"] != "ask"]
         if trained:
-            _print(SHOWN, trained)
+            _print(SHOWN, [row for row in rows(store, notes) if row["key"] in trained])
         elif not shown:
             print(f"{folder} holds no results yet")
 
 
 def print_asked(store: Store) -> bool:
     """The table of what language models were asked; whether anything was."""
-    from statetrack.asking.overview import COLUMNS, overview
+    from statetrack.asking.overview import overview
 
     found = overview(store.records())
     if found:
-        _print(COLUMNS, found)
+        _print(list(found[0]), found)
     return bool(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,7 +37,7 @@ def command(
         return
     chosen = tasks.task(task)
     known, scores = passport(chosen), floors(chosen, length)
-    facts = {**_about(chosen), **_algebra(chosen), "example": _example(chosen)}
+    facts = _facts(chosen)
     if as_json:
         print_json({**facts, "passport": known.to_dict(), "floors": scores.to_dict()})
         return
@@ -56,8 +57,9 @@ def _passports(selector: str, as_json: bool) -> None:
         print("\n".join(f"== {name}\n{passport.text()}" for name, passport in known.items()))
 
 
-def _about(task: Task) -> dict[str, Any]:
+def _facts(task: Task) -> dict[str, Any]:
     from statetrack.tasks.base import parameters
+    from statetrack.tasks.groups.task import GroupTask
 
     values = {field.name: getattr(task, field.name) for field in parameters(type(task))}
     return {
@@ -67,13 +69,9 @@ def _about(task: Task) -> dict[str, Any]:
         "splits": list(task.splits),
         "inputs": task.inputs,
         "classes": task.outputs,
+        **({"group": _group(task.group_object)} if isinstance(task, GroupTask) else {}),
+        "example": _example(task),
     }
-
-
-def _algebra(task: Task) -> dict[str, Any]:
-    from statetrack.tasks.groups.task import GroupTask
-
-    return {"group": _group(task.group_object)} if isinstance(task, GroupTask) else {}
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -99,49 +97,35 @@ def _example(task: Task) -> list[dict[str, Any]]:
     batch = task.sample(length=EXAMPLE_LENGTH, count=1, seed=0, split="test")
     rows = []
     for t, (symbol, target, asked) in enumerate(zip(batch.inputs[0], batch.targets[0], batch.mask[0]), 1):
-        rows.append({
-            "t": t,
-            "input": int(symbol),
-            "input_words": _symbol_words(task, int(symbol)),
-            "class": int(target) if asked else None,
-            "answer": _answer_words(task, int(target)) if asked else None,
-        })  # fmt: skip
+        said = {"t": t, "input": int(symbol), "input_words": _words(task, int(symbol), task.symbol_text)}
+        due = (int(target), _words(task, int(target), task.answer_text)) if asked else (None, None)
+        rows.append({**said, "class": due[0], "answer": due[1]})
     return rows
 
 
-def _symbol_words(task: Task, symbol: int) -> str:
-    return _permutation(task, symbol) or task.symbol_text(symbol)
-
-
-def _answer_words(task: Task, answer: int) -> str:
-    return _permutation(task, answer) or task.answer_text(answer)
-
-
-def _permutation(task: Task, element: int) -> str | None:
-    """An element of a group in cycles, such as (0 2 1)(3 4)."""
+def _words(task: Task, number: int, text: Callable[[int], str]) -> str:
+    """An element of a group in cycles, such as (0 2 1)(3 4); anything else as its task writes it."""
     from statetrack.tasks.groups.permutations import cycle_text
     from statetrack.tasks.groups.task import GroupTask
 
-    return cycle_text(task.group_object.elements[element]) if isinstance(task, GroupTask) else None
+    return cycle_text(task.group_object.elements[number]) if isinstance(task, GroupTask) else text(number)
 
 
 def _print(facts: dict[str, Any]) -> None:
     print(f"{facts['task']}\n\n{facts['about']}\n")
-    sizes = [("inputs", facts["inputs"]), ("classes", facts["classes"])]
-    sizes += [(name, _text(value)) for name, value in facts["parameters"].items()]
-    _print_lines(sizes)
+    _print_lines({"inputs": facts["inputs"], "classes": facts["classes"], **facts["parameters"]})
     if "group" in facts:
         print(f"\nIts group, {facts['group']['usual_name']}:")
         product = " x ".join(f"Z{order}" for order in facts["group"].get("abelianisation", [])) or "trivial"
-        _print_lines([(name, _text(value)) for name, value in {**facts["group"], "abelianisation": product}.items()])
+        _print_lines({**facts["group"], "abelianisation": product})
     print("\nAn example, worked out:")
     print_table(["t", "input", "in words", "class", "answer"], [list(row.values()) for row in facts["example"]])
 
 
-def _print_lines(facts: list[tuple[str, Any]]) -> None:
-    width = max(len(name) for name, _ in facts) + 2
-    for name, value in facts:
-        print(f"{name.replace('_', ' '):{width}}{value}")
+def _print_lines(facts: dict[str, Any]) -> None:
+    width = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):{width}}{_text(value)}")
 
 
 def _text(value: Any) -> str:

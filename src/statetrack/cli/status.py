@@ -10,7 +10,7 @@ import typer
 from statetrack.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from statetrack.sweeps import Status
+    from statetrack.results import Status
 
 
 def command(
@@ -23,8 +23,7 @@ def command(
 
     Example: statetrack status demo-results
     """
-    from statetrack.results import Store
-    from statetrack.sweeps import status
+    from statetrack.results import Store, status
 
     found = status(Store.existing(folder))
     if as_json:

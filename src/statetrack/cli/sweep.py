@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from statetrack.cli.progress import now_and_then
+from statetrack.cli.progress import progress
+from statetrack.errors import BadInput
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def command(
     """
     from statetrack.cli.results import print_asked
     from statetrack.results import Store
+    from statetrack.results.cell import ASK
     from statetrack.sweeps import Options, read, run
-    from statetrack.sweeps.kinds import KINDS
 
     sweep = read(name, models or ())
     if part:
@@ -67,14 +68,12 @@ def command(
     with watch(sweep.name) as show:
         tally = run(sweep, out, options, show)
     code = summary(tally, out)
-    if any(entry.kind == KINDS["ask"] for entry in sweep.entries):
+    if any(cell.kind == ASK for cell in sweep.cells):
         print_asked(Store.existing(out))
     return code
 
 
 def read_part(text: str) -> tuple[int, int]:
-    from statetrack.errors import BadInput
-
     number, slash, of = text.partition("/")
     if not slash or not number.isdigit() or not of.isdigit():
         raise BadInput(f"--part {text} should be of the form 2/4")
@@ -82,8 +81,8 @@ def read_part(text: str) -> tuple[int, int]:
 
 
 def summary(tally: Tally, out: Path) -> int:
+    from statetrack.results.records import FAILED, SKIPPED
     from statetrack.results.standing import by_reason
-    from statetrack.results.store import FAILED, SKIPPED
 
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
@@ -96,46 +95,34 @@ def summary(tally: Tally, out: Path) -> int:
 
 @contextmanager
 def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
-    """A bar where a person looks on, else a line now and then; damaged files are named once, either way."""
+    """The progress of a sweep; what is done again is named once, before anything else."""
     named = False
+    with progress("verb bar count spent words", verb=name) as move:
 
-    def name_damaged(schedule: Schedule) -> None:
-        nonlocal named
-        if not named:
-            named = True
-            for damage in schedule.damaged:
-                print(f"damaged, its cell is run again: {damage}", file=sys.stderr, flush=True)
+        def show(schedule: Schedule, workers: int) -> None:
+            nonlocal named
+            if not named:
+                named = True
+                for line in repeats(schedule):
+                    print(line, file=sys.stderr, flush=True)
+            tally, said = schedule.tally, words(schedule.tally, workers)
+            move(said, completed=tally.settled, total=tally.total, description=said)
 
-    if not sys.stderr.isatty():
-        say = now_and_then(name)
+        yield show
 
-        def line(schedule: Schedule, workers: int) -> None:
-            name_damaged(schedule)
-            say(words(schedule.tally, workers))
 
-        yield line
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def draw(schedule: Schedule, workers: int) -> None:
-            name_damaged(schedule)
-            tally = schedule.tally
-            bar.update(task, completed=tally.settled, total=tally.total, description=words(tally, workers))
-
-        yield draw
+def repeats(schedule: Schedule) -> Iterator[str]:
+    """What is done again, in lines."""
+    yield from (f"damaged, its cell is run again: {damage}" for damage in schedule.damaged)
+    if number := schedule.evaluated_again:
+        yield f"{plural(number, 'finished cell')}: a stream is asked for that was not measured; measured now"
+    if number := schedule.trained_again:
+        yield f"{plural(number, 'finished cell')}: a stream is asked for, and no weights were kept; trained again"
 
 
 def words(tally: Tally, workers: int) -> str:
     from statetrack.results.pace import duration
-    from statetrack.results.store import FAILED
+    from statetrack.results.records import FAILED
 
     failed = f", {tally.counts[FAILED]} failed" if tally.counts[FAILED] else ""
-    left = tally.seconds_left(workers)
-    return f"{tally.settled} of {tally.total}{failed}, time left: {duration(left)}"
+    return f"{tally.settled} of {tally.total}{failed}, time left: {duration(tally.seconds_left(workers))}"

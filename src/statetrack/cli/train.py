@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.cli.progress import now_and_then
-from statetrack.formatting import fixed
+from statetrack.cli.output import print_json, print_table
+from statetrack.cli.progress import progress
+from statetrack.errors import BadInput, need
+from statetrack.formatting import fixed, plural, short_names
 
 if TYPE_CHECKING:
+    from statetrack.results import TrainingRecord
     from statetrack.training import Result
     from statetrack.training.loop import Fit
 
@@ -42,10 +43,6 @@ def command(
 
     Example: statetrack train txc e88-gain-1l-small --length 64 --seeds 3 --stream 65536 --out results
     """
-    from statetrack.cli.output import print_json
-    from statetrack.errors import BadInput, need
-    from statetrack.formatting import plural
-
     need("torch", "train", "training")
     from statetrack.training import train_many
 
@@ -54,7 +51,14 @@ def command(
     changes = read_settings(settings or [])
     if rates is not None:
         changes["rates"] = read_rates(rates)
-    with watch() as (report, tick):
+    with progress("words bar percent spent left", "training", total=1.0, verb="train") as move:
+
+        def report(run: Fit) -> None:
+            move(f"{share(run):.0%}, {status(run)}", completed=share(run), description=status(run))
+
+        def tick(word: str) -> None:
+            move(f"testing: {word}", completed=1.0, description=f"testing: {word}")
+
         results = train_many(
             task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol_or_name=protocol,
             settings=changes, stream=stream, out=out, device=device, report=report, tick=tick,
@@ -70,7 +74,6 @@ def command(
 
 def read_settings(given: list[str]) -> dict[str, Any]:
     """`name=value` pairs; values are read as YAML, so that 64 is a number."""
-    from statetrack.errors import BadInput
     from statetrack.training.protocol import plain
 
     pairs = {}
@@ -83,8 +86,6 @@ def read_settings(given: list[str]) -> dict[str, Any]:
 
 
 def read_rates(text: str) -> tuple[float, ...]:
-    from statetrack.errors import BadInput
-
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -93,83 +94,52 @@ def read_rates(text: str) -> tuple[float, ...]:
 
 def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
-    from statetrack.cli.output import print_table
-    from statetrack.formatting import plural, short_names
     from statetrack.results.pace import duration
 
     first = results[0]
-    cell, record = first.cell, first.record
+    cell, training = first.cell, first.record.training
     task, subject = (short_names([name])[name] for name in (cell.task, cell.subject))
-    state = plural(record["state_size"], "number")
-    print(f"{task}, {subject}: {plural(record['parameters'], 'parameter')}, state of {state}")
+    state = plural(training.state_size or 0, "number")
+    print(f"{task}, {subject}: {plural(training.parameters, 'parameter')}, state of {state}")
     headers = ["seed", "accuracy", "95 %", "floor", "whole rows", "last quarter", "solved", "off data (worst)"]
     print_table(headers, [table_row(result) for result in results])
-    beyond = {length: [r.record["length_generalisation"][length] for r in results] for length in
-              record["length_generalisation"]}  # fmt: skip
-    rows = [[f"{int(length):,}", *(number(one.get("last_32_accuracy")) for one in beyond[length])] for length in beyond]
-    streams = [result.record["stream"] or {} for result in results]
-    marks = dict.fromkeys(mark for stream in streams for mark in stream.get("accuracy") or {})
-    rows += [[f"{int(mark):,}", *(number((s.get("accuracy") or {}).get(mark)) for s in streams)] for mark in marks]
+    records = [result.record for result in results]
+    beyond = {length: [record.beyond[length].last_32_accuracy for record in records] for length in first.record.beyond}
+    streams = [stream for record in records for stream in record.streams]
+    marks = sorted({int(mark) for stream in streams for mark in stream.accuracy or {}})
+    along = [(mark, [_along(record, mark) for record in records]) for mark in marks]
+    rows = [[f"{length:,}", *map(number, ends)] for length, ends in (*beyond.items(), *along)]
     print("\naccuracy at the end of longer rows, over the last 32 positions")
     if marks:
-        over = max(stream.get("positions", 0) for stream in streams)
-        print(f"(from {int(next(iter(marks))):,} on, of a stream, over the last {over:,})")
-    print_table(["length", *(f"seed {r.cell.seed}" for r in results)], rows)
-    for reason in dict.fromkeys(stream["reason"] for stream in streams if "reason" in stream):
+        over = max(stream.positions for stream in streams)
+        print(f"(from {marks[0]:,} on, of a stream, over the last {over:,})")
+    print_table(["length", *(f"seed {result.cell.seed}" for result in results)], rows)
+    for reason in dict.fromkeys(stream.reason for stream in streams if stream.reason):
         print(f"no stream: {reason}")
     solved = sum(result.solved for result in results)
-    took = duration(max(result.record["train_seconds"] for result in results))
+    took = duration(max(result.record.training.train_seconds or 0.0 for result in results))
     print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; trained in {took}")
 
 
+def _along(record: TrainingRecord, mark: int) -> float | None:
+    """The accuracy at a mark of a stream."""
+    held = [each.accuracy for each in record.streams if each.accuracy and str(mark) in each.accuracy]
+    return held[0][str(mark)] if held else None
+
+
 def table_row(result: Result) -> list[str]:
-    record = result.record
-    off = record["off_distribution"]
-    low, high = record["interval"]
-    verdict = (
-        f"diverged at step {record['diverged_at']}" if record["diverged_at"] else "yes" if record["solved"] else "no"
-    )
+    here, off = result.record.at_length, result.record.off_data
+    low, high = here.interval or (None, None)
+    diverged = result.record.training.diverged_at
+    verdict = f"diverged at step {diverged}" if diverged else "yes" if result.solved else "no"
     return [
-        str(result.cell.seed), number(record["accuracy"]), f"{number(low)} to {number(high)}", number(record["floor"]),
-        number(record["full_sequence_accuracy"]), number(record["tail_accuracy"]), verdict,
-        number(off["worst"]) if off else "",
+        str(result.cell.seed), number(here.accuracy), f"{number(low)} to {number(high)}", number(here.floor),
+        number(here.full_sequence_accuracy), number(here.tail_accuracy), verdict, number(off.worst) if off else "",
     ]  # fmt: skip
 
 
 def number(value: float | None) -> str:
     return "-" if value is None else fixed(value, 4)
-
-
-@contextmanager
-def watch() -> Iterator[tuple[Callable[[Fit], None], Callable[[str], None]]]:
-    """Progress with length, loss, accuracy and time left where a person looks on, else a line now and then."""
-    if not sys.stderr.isatty():
-        say = now_and_then("train")
-        yield (lambda run: say(f"{share(run):.0%}, {status(run)}")), (lambda word: say(f"testing: {word}"))
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("training", total=1.0)
-
-        def report(run: Fit) -> None:
-            bar.update(line, completed=share(run), description=status(run))
-
-        def tick(word: str) -> None:
-            bar.update(line, completed=1.0, description=f"testing: {word}")
-
-        yield report, tick
 
 
 def share(run: Fit) -> float:

@@ -106,12 +106,8 @@ def clustered(features: Ints) -> tuple[NDArray[np.int64], Ints]:
     order = np.argsort(-counts, kind="stable")
     covered = np.cumsum(counts[order]) / counts.sum()
     keep = order[: min(int(np.searchsorted(covered, COVERED)) + 1, MOST_CLUSTERS)]
-    far = (kinds[:, None, :] != kinds[None, keep, :]).sum(2) if len(kinds) <= 2048 else _far(kinds, kinds[keep])
+    far = np.stack([(kinds != one).sum(1) for one in kinds[keep]], axis=1)
     return far.argmin(1)[which.ravel()], kinds[keep]
-
-
-def _far(kinds: Ints, kept: Ints) -> Ints:
-    return np.stack([(kinds != one).sum(1) for one in kept], axis=1)
 
 
 def extract(met: Met, ahead: Ints, first: Ints, symbols: int) -> tuple[Automaton, int]:
@@ -175,8 +171,11 @@ def first_difference(machine: Automaton, task: Automaton) -> String | None:
 @torch.no_grad()
 def network_says(model: SequenceModel, string: String) -> int:
     """The network's answer at the end of a string."""
-    device = device_of(model)
-    return int(answers_of(model(torch.tensor([string], device=device))[0, -1]))
+    return int(answers_of(model(torch.tensor([string], device=device_of(model)))[0, -1]))
+
+
+def machine_says(machine: Automaton, string: String) -> int:
+    return int(machine.answers[scan(machine.steps, np.array([string]), 0)[0, -1]])
 
 
 @torch.no_grad()
@@ -222,10 +221,8 @@ def automaton(task: Task, model: SequenceModel, trained: int, seed: int) -> dict
         string = first_difference(machine, wanted)
         if string is None:
             break
-        target = int(wanted.answers[scan(wanted.steps, np.array([string]), 0)[0, -1]])
-        said = network_says(model, string)
         more = [end for cut in range(len(string)) if (end := string[cut:]) not in strings]
-        if said != target or not more:
+        if network_says(model, string) != machine_says(wanted, string) or not more:
             break
     agreement = agrees(model, machine, task, length, rows, seed)
     error = shortest_error(model, task, symbols, trained)
@@ -261,8 +258,7 @@ def described(
         "error_string": None if error is None else [task.symbol_text(x) for x in error],
     }  # fmt: skip
     if string is not None:
-        target = int(wanted.answers[scan(wanted.steps, np.array([string]), 0)[0, -1]])
-        by_machine = int(machine.answers[scan(machine.steps, np.array([string]), 0)[0, -1]])
+        target, by_machine = machine_says(wanted, string), machine_says(machine, string)
         said = network_says(model, string)
         found |= {
             "difference": [task.symbol_text(x) for x in string],
@@ -279,18 +275,15 @@ def says(found: dict[str, Any]) -> str:
     """The finding in a sentence."""
     machine = f"the machine found in it on rows of {found['length']}"
     if found["equal"]:
-        more = ""
-        if found["error_string"] is not None:
-            more = f"; yet the network errs after {shown(found['error_string'])}"
+        error = found["error_string"]
+        more = "" if error is None else f"; yet the network errs after {shown(error)}"
         return f"{machine} equals the task's ({plural(found['task_states'], 'state')}){more}"
     after = shown(found["difference"])
     sizes = f"{plural(found['states'], 'state')} against {found['task_states']}"
+    where = f"it errs after {after}, where the network itself is right"
     if found["network_errs"]:
-        return (
-            f"{machine} is not the task's ({sizes}): after {after} the network says "
-            f"{found['network_says']}, right is {found['task_says']}"
-        )
-    return f"{machine} is not the task's ({sizes}): it errs after {after}, where the network itself is right"
+        where = f"after {after} the network says {found['network_says']}, right is {found['task_says']}"
+    return f"{machine} is not the task's ({sizes}): {where}"
 
 
 def shown(symbols: list[str]) -> str:

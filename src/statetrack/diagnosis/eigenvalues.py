@@ -132,9 +132,8 @@ def eigenvalues(task: Task, model: SequenceModel, length: int, seed: int) -> dic
     states = sampled_states(task, model, length, seed, SAMPLES[method] * MOST_SYMBOLS)
     for symbol in drawn_symbols(task, seed):
         here = states.get(symbol, [])[: SAMPLES[method]]
-        if not here:
-            continue
-        symbols.append(summary(task.symbol_text(symbol), [spectrum(model, symbol, state) for state in here]))
+        if here:
+            symbols.append(summary(task.symbol_text(symbol), [spectrum(model, symbol, state) for state in here]))
     if not symbols:
         return {"absent": "no step was sampled"}
     shown = method if method == "dense" else f"Arnoldi, {STEPS} steps"
@@ -146,8 +145,7 @@ def spectrum(model: SequenceModel, symbol: int, state: State) -> Spectrum:
     """The eigenvalues of one step, block by block."""
     found = []
     for block in blocks(model, symbol, state):
-        dense = sum(part.numel() for part in floating(state)[block]) <= DENSE
-        if dense:
+        if sum(part.numel() for part in floating(state)[block]) <= DENSE:
             found.append(np.linalg.eigvals(step_jacobian(model, symbol, state, block)))
         else:
             found.append(arnoldi(model, symbol, state, block))

@@ -6,11 +6,11 @@ import copy
 import functools
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from statetrack.diagnosis import sentences
@@ -22,19 +22,18 @@ from statetrack.diagnosis.portrait import portrait
 from statetrack.diagnosis.probe import probe
 from statetrack.diagnosis.reach import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
 from statetrack.diagnosis.truth import MOST_CLASSES, asked_everywhere
-from statetrack.diagnosis.walk import MOST_STREAM, Plan, Walk, cost_of, device_of, state_problem, walk
+from statetrack.diagnosis.walk import MOST_STREAM, Floats, Plan, Walk, cost_of, device_of, grid, state_problem, walk
 from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.models import SequenceModel
 from statetrack.models.custom import as_model, own_name
-from statetrack.results.diagnosis import FORMAT, rounded, thinned
+from statetrack.results.diagnosis import POINTS, Diagnosis, to_dict
+from statetrack.results.sections import Section
 from statetrack.tasks import Task, task
 from statetrack.tasks.base import check_size
-from statetrack.theory.floors import FloorMaker
+from statetrack.theory.floors import position_floor
 from statetrack.training.weights import frozen
-from statetrack.version import __version__
 
-Floats = NDArray[np.floating[Any]]
 Tick = Callable[[str], None]
 
 GRADIENT_WORK = 3e6  # microseconds, about
@@ -56,7 +55,7 @@ def diagnose(
     seed: int = 0,
     tick: Tick = lambda _: None,
 ) -> dict[str, Any]:
-    """Why a trained model stops tracking: everything of `record.Diagnosis`, as plain data.
+    """Why a trained model stops tracking: everything of a `Diagnosis` (results/diagnosis.py), as plain data.
 
     `trained` is the length that the model was trained on, `length` how many positions are looked at (by default 16
     times that, up to 1,024), `stream` on how many steps at most it is run to see where it fails; a large model is run
@@ -76,7 +75,7 @@ def diagnose(
     check_fits(fitting, the_task)
     plan = Plan.of(fitting, trained, length, stream)
     examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, tick)
-    return rounded(examined.everything())
+    return to_dict(examined.everything())
 
 
 def check_fits(model: SequenceModel, the_task: Task) -> None:
@@ -106,26 +105,20 @@ class Examined:
             return f"its state grows out of all bounds by position {self.walk.exploded_at:,}"
         return problem
 
-    def everything(self) -> dict[str, Any]:
+    def everything(self) -> Diagnosis:
         began = time.monotonic()
-        record: dict[str, Any] = {
-            "format": FORMAT, "version": __version__, "key": None, "cell": None, "task": self.task.name,
-            "model": self.model.text or own_name(self.model), "trained": self.trained, "length": self.plan.length,
-            "seed": self.seed,
-        }  # fmt: skip
-        parts: dict[str, Callable[[], dict[str, Any]]] = {
-            "positions": self.positions, "gradient": self.gradient, "probe": self.probe, "portrait": self.portrait,
-            "separation": self.separation, "error": self.error, "eigenvalues": self.eigenvalues,
-            "automaton": self.automaton,
-        }  # fmt: skip
-        for name, measure in parts.items():
-            self.tick("where it fails" if name == "error" else name)  # the other would read as a failure
-            needs_state = name in ("gradient", "probe", "portrait", "separation", "eigenvalues", "automaton")
-            record[name] = {"absent": self.no_state} if needs_state and self.no_state else measure()
-        record["exploded_at"], record["silent_at"] = self.walk.exploded_at, self.walk.silent_at
-        record["conclusion"], record["sentences"] = sentences.conclude(record)
-        record["seconds"] = time.monotonic() - began
-        return record
+        sections: dict[str, Section] = {}
+        for name, each in MEASUREMENTS.items():
+            self.tick(each.called or name)
+            sections[name] = {"absent": self.no_state} if each.of_state and self.no_state else each.measure(self)
+        exploded, silent = self.walk.exploded_at, self.walk.silent_at
+        ends: dict[str, Any] = {"trained": self.trained, "exploded_at": exploded, "silent_at": silent}
+        conclusion, lines = sentences.conclude(sections | ends)
+        return Diagnosis(
+            task=self.task.name, model=self.model.text or own_name(self.model), length=self.plan.length,
+            seed=self.seed, conclusion=conclusion, sentences=lines, seconds=time.monotonic() - began,
+            sections=sections, **ends,
+        )  # fmt: skip
 
     @functools.cached_property
     def walk(self) -> Walk:
@@ -135,7 +128,7 @@ class Examined:
     def floor(self) -> Floats:
         """The floor by position over all positions streamed; NaN where nothing is asked."""
         steps = self.walk.far_right.shape[1]
-        values = position_floor(asked_everywhere(self.task), min(steps, FLOOR_LENGTH))
+        values = position_floor(asked_everywhere(self.task), min(steps, FLOOR_LENGTH)).by_position
         return np.concatenate([values, np.full(max(0, steps - len(values)), values[-1])])
 
     @functools.cached_property
@@ -170,7 +163,7 @@ class Examined:
     def positions(self) -> dict[str, Any]:
         test = self.walk.test
         right, asked = self.walk.right[test], self.walk.asked[test]
-        shown = np.array(thinned(self.plan.length)) - 1
+        shown = np.array(grid(1, self.plan.length, POINTS)) - 1
         hits, counts = (right & asked).sum(0)[shown], asked.sum(0)[shown]
         bounds = [wilson(hit, n) if n else (None, None) for hit, n in zip(hits.tolist(), counts.tolist())]
         return {
@@ -186,26 +179,14 @@ class Examined:
         rows = int(np.clip(GRADIENT_WORK / (5 * self.plan.length * cost_of(self.model)), *GRADIENT_ROWS))
         return gradient(self.task, self.model, self.plan.length, rows, self.seed)
 
-    def probe(self) -> dict[str, Any]:
-        return probe(self.walk)
-
-    def portrait(self) -> dict[str, Any]:
-        return portrait(self.walk)
-
     def eigenvalues(self) -> dict[str, Any]:
         return eigenvalues(self.task, self.model, min(self.trained, self.plan.length), self.seed)
-
-    def automaton(self) -> dict[str, Any]:
-        return automaton(self.task, self.model, self.trained, self.seed)
 
     @functools.cached_property
     def separated(self) -> dict[str, Any]:
         if self.walk.truth_of.classes > MOST_CLASSES:
             return {"absent": f"{self.walk.truth_of.says} is one of {self.walk.truth_of.classes}: too many to compare"}
         return separation_section(self.walk, self.model, self.floor, self.fitted_to, self.learned)
-
-    def separation(self) -> dict[str, Any]:
-        return self.separated
 
     def skill_at_end(self) -> float:
         """Of the way from the floor to 1, what the network makes over the last quarter of the length trained on; over
@@ -250,14 +231,29 @@ class Examined:
         }
 
 
-def position_floor(task: Task, length: int) -> Floats:
-    """What the best answer for each position scores; the other floors, some of them dear, are not made."""
-    made = FloorMaker(task, length, window=1).gather()
-    return next(floor.by_position for floor in made if floor.name == "position")
-
-
 def ratio(predicted: dict[str, Any], measured: dict[str, Any]) -> float | None:
     """Predicted over measured, where both are lengths."""
     if predicted["length"] is None or not measured["length"]:
         return None
     return float(predicted["length"] / measured["length"])
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A section of a diagnosis: how it is measured, whether that needs a state, and what progress calls it."""
+
+    measure: Callable[[Examined], Section]
+    of_state: bool = True
+    called: str = ""
+
+
+MEASUREMENTS = {  # in their order; a new one is its module and a line here
+    "positions": Measurement(Examined.positions, of_state=False),
+    "gradient": Measurement(Examined.gradient),
+    "probe": Measurement(lambda seen: probe(seen.walk)),
+    "portrait": Measurement(lambda seen: portrait(seen.walk)),
+    "separation": Measurement(lambda seen: seen.separated),
+    "error": Measurement(Examined.error, of_state=False, called="where it fails"),  # the name would read as a failure
+    "eigenvalues": Measurement(Examined.eigenvalues),
+    "automaton": Measurement(lambda seen: automaton(seen.task, seen.model, seen.trained, seen.seed)),
+}

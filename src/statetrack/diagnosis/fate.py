@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from statetrack.diagnosis import forecast
 from statetrack.diagnosis.reach import NOTHING_SAID
 from statetrack.diagnosis.separation import MEASURE, Apart, Fade
-from statetrack.diagnosis.walk import LEAST_ROWS, Walk, cost_of
+from statetrack.diagnosis.walk import LEAST_ROWS, Floats, Walk, cost_of
 from statetrack.models import SequenceModel
 
-Floats = NDArray[np.floating[Any]]
 WORK = 4e6  # microseconds, about
 ENOUGH = 16  # positions, whose second half shows a trend; the first half shows what the start does
 
@@ -56,8 +54,9 @@ def separation_section(walk: Walk, model: SequenceModel, floor: Floats, last: in
 def some_rows(walk: Walk, model: SequenceModel, last: int) -> forecast.Row:
     """As many rows up to position `last` as can be run again in little time."""
     count = int(np.clip(WORK / (last * cost_of(model)), LEAST_ROWS, len(walk.inputs)))
-    cut = slice(0, count), slice(0, last + 1)
-    return forecast.rows_of(model, walk.truth_of, walk.inputs[cut], walk.targets[cut], walk.asked[cut])
+    cut, truth = (slice(0, count), slice(0, last + 1)), walk.truth_of
+    return forecast.Row(model, walk.inputs[cut], walk.targets[cut], walk.asked[cut], walk.truth[cut], truth.classes,
+                        truth.task.inputs)  # fmt: skip
 
 
 def predictions(
@@ -66,14 +65,13 @@ def predictions(
     """The lengths by each way to fail, the sooner of them, and what that says of true states."""
     known = np.nan_to_num(floor[:last], nan=1.0)
     right, asked = walk.right[walk.test, :last], walk.asked[walk.test, :last]
-    never = forecast.reach(None, np.inf, np.inf, forecast.MOST)
     by_fading, by_slips = {}, {}
     for name, level in forecast.levels(float(known[-1])).items():
         if fade is None or seen is None or forecast.stays(fade, healed):
-            by_fading[name] = never
+            by_fading[name] = forecast.NO_END
         else:
-            by_fading[name] = forecast.by_fading(fade, seen, level, forecast.MOST)
-        by_slips[name] = forecast.by_slips(right, asked, known, level, forecast.MOST)
+            by_fading[name] = forecast.by_fading(fade, seen, level)
+        by_slips[name] = forecast.by_slips(right, asked, known, level)
     both = {name: forecast.sooner(by_fading[name], by_slips[name]) for name in by_fading}
     said = forecast.says(fade, healed, by_fading, by_slips)
     return {"by_fading": by_fading, "by_slips": by_slips, "predicted": both, "says": said}

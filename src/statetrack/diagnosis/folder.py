@@ -1,19 +1,17 @@
-"""The cells of a folder of results, one diagnosis each, and what compares them."""
+"""The cells of a folder of results, one diagnosis each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from statetrack.diagnosis.examine import diagnose
-from statetrack.errors import BadInput
-from statetrack.results import Cell, Store
+from statetrack.errors import BadInput, one_line
+from statetrack.results import Cell, Damage, Store
 from statetrack.results import diagnosis as files
-from statetrack.sweeps.work import one_line
-from statetrack.training.weights import cell_of, load
-from statetrack.verdicts.comparison import compared, left_out, refused
+from statetrack.results.diagnosis import ERROR, LeftOut, left_out, why_not
+from statetrack.training.weights import load
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,14 @@ class Tally:
     found: int = 0  # were there before
     now: str = ""
     part: str = ""
-    left_out: list[files.LeftOut] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
 
 
 Show = Callable[[Tally], None]
 
 
-def diagnose_folder(folder: Path, wanted: Wanted = Wanted(), show: Show = lambda _: None) -> dict[str, Any]:  # noqa: B008
-    """Diagnose the cells of a folder whose weights are kept, and write what compares them.
+def diagnose_folder(folder: Path, wanted: Wanted = Wanted(), show: Show = lambda _: None) -> Tally:  # noqa: B008
+    """Diagnose the cells of a folder whose weights are kept; `statetrack.verdicts.comparison` compares them.
 
     A diagnosis that is there is not made again, unless of another length or if asked for. What cannot be diagnosed is
     named in `left_out`, and nothing of it stops the others.
@@ -56,19 +54,16 @@ def diagnose_folder(folder: Path, wanted: Wanted = Wanted(), show: Show = lambda
         try:
             _one(store, cell, wanted, tally, show)
         except Exception as error:  # somebody's own model may raise anything; the other cells go on
-            tally.left_out.append(left_out(cell, one_line(error)))
+            tally.left_out.append(left_out(cell, one_line(error), ERROR))
         tally.done += 1
         show(tally)
-    whole = compared(store, tally.left_out)
-    files.write(files.folder_of(folder) / files.COMPARISON, whole)
-    return whole
+    return tally
 
 
 def _one(store: Store, cell: Cell, wanted: Wanted, tally: Tally, show: Show) -> None:
-    path = files.path_of(store.folder, cell.key)
-    held = files.of_cell(store.folder, cell)
-    kept = held and wanted.length in (None, held["length"]) and not wanted.again
-    if kept or (held and not store.path(cell, "safetensors").exists()):  # without weights it cannot be done again
+    held = files.of_cell(store, cell)
+    kept = held and wanted.length in (None, held.length) and not wanted.again
+    if kept or (held and store.weights(cell) is None):  # without weights it cannot be done again
         tally.found += 1
         return
 
@@ -80,7 +75,7 @@ def _one(store: Store, cell: Cell, wanted: Wanted, tally: Tally, show: Show) -> 
     found = diagnose(
         cell.task, load(store, cell), length=wanted.length, trained=cell.length, seed=cell.seed, tick=tick, **far
     )
-    files.write(path, found | {"key": cell.key, "cell": cell.to_dict()})
+    files.write(store, replace(files.of_dict(found), cell=cell))
 
 
 def readable(store: Store, wanted: Wanted) -> tuple[list[Cell], Tally]:
@@ -90,11 +85,11 @@ def readable(store: Store, wanted: Wanted) -> tuple[list[Cell], Tally]:
     for key, entry in store.entries():
         begins = [begin for begin in wanted.keys if key.startswith(begin)]
         matched.update(begins)
-        why = refused(store, key, entry)
+        why = why_not(store, entry)
         if why is not None:
-            tally.left_out.append(left_out(entry, why))
-        elif isinstance(entry, dict) and (begins or not wanted.keys):
-            cells.append(cell_of(entry))
+            tally.left_out.append(why)
+        elif not isinstance(entry, Damage) and (begins or not wanted.keys):
+            cells.append(entry.cell)
     for begin in wanted.keys:
         if begin not in matched:
             raise BadInput(f"no cell of {store.folder} has a key that begins with {begin!r}")

@@ -26,12 +26,10 @@ from torch import Tensor
 
 from statetrack.diagnosis.reach import LEVEL, crossing, halfway, reach
 from statetrack.diagnosis.separation import Fade, Groups, squared_distance, told_apart
-from statetrack.diagnosis.truth import Truth
-from statetrack.diagnosis.walk import device_of, flat, pieces
+from statetrack.diagnosis.walk import Bools, Floats, device_of, flat, pieces
 from statetrack.models import SequenceModel, State, answers_of
 from statetrack.training.evaluate import to_ids
 
-Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
 FADES = np.arange(0, 8.1, 0.25)  # k of exp(-k)
@@ -42,6 +40,7 @@ NEVER = 0.5  # a separation below which true states were never apart
 MOST = 100_000  # steps; a prediction beyond is none
 SLIGHT = 0.1  # of the strongest direction: below, offsets are those of chance
 RESAMPLES = 200
+NO_END = reach(None, np.inf, np.inf, MOST)
 
 Reaches = dict[str, dict[str, Any]]
 
@@ -67,23 +66,20 @@ class Row:
     model: SequenceModel
     inputs: Ints
     targets: Ints
-    asked: NDArray[np.bool_]
+    asked: Bools
     truth: Ints
     states: int
     symbols: int
 
     @property
     def ids(self) -> Tensor:
-        device = device_of(self.model)
-        return to_ids(self.inputs, device)
+        return to_ids(self.inputs, device_of(self.model))
 
     def groups(self, t: int) -> Groups:
         return Groups.of(self.truth[:, t - 1], self.inputs[:, t - 1], self.states, self.symbols)
 
-    def towards_centre(self, state: State, t: int) -> tuple[Floats, NDArray[np.bool_]]:
-        """For every row what takes it to the centre in the directions that tell true states apart, and whether it has
-        a centre.
-        """
+    def towards_centre(self, state: State, t: int) -> tuple[Floats, Bools]:
+        """What takes each row to the centre in the directions that tell true states apart, and whether it has one."""
         groups, x = self.groups(t), flat(state).cpu().numpy()
         good = told_apart(groups, groups)
         offsets = groups.offsets(x, good)
@@ -140,7 +136,7 @@ def healing(rows: Row, states: dict[int, State], last: int) -> float | None:
     return float(distances[1] / distances[0]) if distances[0] > 0 else None
 
 
-def by_fading(fade: Fade, seen: Floats, level: float, most: int) -> dict[str, Any]:
+def by_fading(fade: Fade, seen: Floats, level: float) -> dict[str, Any]:
     """last + k / rate, where k is how much fading takes the accuracy below the level; bounds by resampling both."""
     draws = np.random.default_rng(0)
 
@@ -153,11 +149,16 @@ def by_fading(fade: Fade, seen: Floats, level: float, most: int) -> dict[str, An
     length = after(slice(None), fade.rate)
     rates = fade.again or (fade.rate,)
     again = [after(draws.integers(0, len(seen), len(seen)), rates[i % len(rates)]) for i in range(RESAMPLES)]
+    return _predicted(length, again)
+
+
+def _predicted(length: float, again: list[float]) -> dict[str, Any]:
+    """A length with its interval, by what was found on rows drawn again."""
     low, high = np.quantile(again, [0.025, 0.975], method="nearest")
-    return reach(length if length <= most else None, float(low), float(high) if high <= most else np.inf, most)
+    return reach(length if length <= MOST else None, float(low), float(high) if high <= MOST else np.inf, MOST)
 
 
-def slip_rate(right: NDArray[np.bool_], asked: NDArray[np.bool_], floor: Floats) -> float:
+def slip_rate(right: Bools, asked: Bools, floor: Floats) -> float:
     """The rate at which skill is lost: -log of the skill over all positions, divided by their mean position."""
     hits, counts = (right & asked).sum(), asked.sum()
     usual = float((floor * asked.sum(0)).sum() / max(counts, 1))
@@ -168,13 +169,11 @@ def slip_rate(right: NDArray[np.bool_], asked: NDArray[np.bool_], floor: Floats)
     return float(-np.log(np.clip(skill, 1e-3, 1)) / where)
 
 
-def by_slips(
-    right: NDArray[np.bool_], asked: NDArray[np.bool_], floor: Floats, level: float, most: int
-) -> dict[str, Any]:
+def by_slips(right: Bools, asked: Bools, floor: Floats, level: float) -> dict[str, Any]:
     """The length at which skill, lost at the rate seen so far, is down to the level's."""
     usual = float(floor[-1])
     if usual >= level:
-        return reach(None, np.inf, np.inf, most)
+        return NO_END
     wanted = -np.log((level - usual) / (1 - usual))
     draws = np.random.default_rng(0)
 
@@ -184,8 +183,7 @@ def by_slips(
 
     length = after(slice(None))
     again = [after(draws.integers(0, len(right), len(right))) for _ in range(RESAMPLES)]
-    low, high = np.quantile(again, [0.025, 0.975], method="nearest")
-    return reach(length if length <= most else None, float(low), float(high) if high <= most else np.inf, most)
+    return _predicted(length, again)
 
 
 def sooner(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
@@ -196,11 +194,6 @@ def sooner(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
 def levels(floor: float) -> dict[str, float]:
     """The levels that lengths are told for."""
     return {"at_90": LEVEL, "at_half": float(halfway(np.array(floor)))}
-
-
-def rows_of(model: SequenceModel, truth: Truth, inputs: Ints, targets: Ints, asked: NDArray[np.bool_]) -> Row:
-    states = truth.states(inputs.astype(np.int32), targets.astype(np.int32))
-    return Row(model, inputs, targets, asked, states, truth.classes, truth.task.inputs)
 
 
 def stays(fade: Fade, healed: float | None) -> bool:

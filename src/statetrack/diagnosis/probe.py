@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.diagnosis.truth import MOST_CLASSES, count_says
-from statetrack.diagnosis.walk import Walk
+from statetrack.diagnosis.walk import Floats, Walk
 
-Floats = NDArray[np.floating[Any]]
 STRENGTHS = 10.0 ** np.arange(-6, 3)  # times the mean square of the singular values
 
 

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.diagnosis.walk import grid
+from statetrack.diagnosis.walk import Bools, Floats, grid
 from statetrack.intervals import wilson
-
-Floats = NDArray[np.floating[Any]]
-Bools = NDArray[np.bool_]
 
 POINTS = 96
 RESAMPLES = 200

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from statetrack.results.diagnosis import EXPLODES, FADES, FAILS, HOLDS, NEVER, NO_STATE, ONLY, SLIPS, STAYS, UNREAD
+
 HALF = 0.5  # of the way from chance to 1
 
-STAYS, HOLDS, FADES, SLIPS, FAILS = "stays apart", "holds so far", "fades", "slips", "fails"
-ONLY, EXPLODES = "only its length", "explodes"
 BARELY = 1.5  # times the length trained on
 NEAR = 1.5  # times the length at which it fails: curves are not exact
 OFF = 1.5  # a prediction that is further off than so many times is said to be
-NEVER, UNREAD, NO_STATE = "never represented", "not read out", "no state"
 
 
 def conclude(record: dict[str, Any]) -> tuple[str, list[str]]:
@@ -24,7 +23,7 @@ def conclude(record: dict[str, Any]) -> tuple[str, list[str]]:
     word = _fate(record) if learned else EXPLODES
     lines = {STAYS: _stays, HOLDS: _holds, FADES: _fades, SLIPS: _slips, ONLY: _only, FAILS: _fails,
              EXPLODES: _explodes}[word](record)  # fmt: skip
-    return word, [*lines, *_eigenvalues(record), *_machine(record)][:4]
+    return word, _and_more(record, lines)
 
 
 def tracked(record: dict[str, Any]) -> str:
@@ -76,12 +75,16 @@ def _never(record: dict[str, Any]) -> tuple[str, list[str]]:
         return UNREAD, [f"It does not learn the task at the length it was trained on, {record['trained']}.", missed]
     told = f"a linear probe finds it at {score:.2f}, chance {chance:.2f}, at position {position}"
     if score - chance < HALF * (1 - chance):
-        lines = [f"{what.capitalize()} is never represented: {told}.", missed]
-        word = NEVER
+        word, where = NEVER, "is never represented"
     else:
-        lines = [f"{what.capitalize()} is in the state, yet the network does not read it out: {told}.", missed]
-        word = UNREAD
-    return word, [*lines, *_eigenvalues(record), *_machine(record)][:4]
+        word, where = UNREAD, "is in the state, yet the network does not read it out"
+    return word, _and_more(record, [f"{what.capitalize()} {where}: {told}.", missed])
+
+
+def _and_more(record: dict[str, Any], lines: list[str]) -> list[str]:
+    """After these sentences what eigenvalues and machine say, four in all at most."""
+    said = [record[name].get("says") for name in ("eigenvalues", "automaton")]
+    return [*lines, *(f"{each[0].upper()}{each[1:]}." for each in said if each)][:4]
 
 
 def _stays(record: dict[str, Any]) -> list[str]:
@@ -128,69 +131,49 @@ def _fades(record: dict[str, Any]) -> list[str]:
 
 
 def _slips(record: dict[str, Any]) -> list[str]:
-    error = record["error"]
-    measured, predicted = error["measured"]["at_90"], error["predicted"]["at_90"]["length"]
-    known = (
-        f", predicted {count(predicted)} from positions up to {record['separation']['fitted_to']}" if predicted else ""
-    )
-    rate = error["step_rate"]
-    return [
-        f"It slips: true states do not fade, but steps go wrong now and then; accuracy passes below 90 % at about "
-        f"{steps(measured['length'])}{known}.",
-        f"A step brings the first error with a chance of {rate:.2g} ({error['low']:.2g} to {error['high']:.2g}).",
-    ]
+    error, up_to = record["error"], record["separation"].get("fitted_to")
+    predicted = error["predicted"]["at_90"]["length"]
+    known = f", predicted {count(predicted)} from positions up to {up_to}" if predicted else ""
+    says = f"It slips: true states do not fade, but steps go wrong now and then; {_passes(error)}{known}."
+    return [says, f"{_errs(error)} ({error['low']:.2g} to {error['high']:.2g})."]
 
 
 def _only(record: dict[str, Any]) -> list[str]:
-    error = record["error"]
-    return [
-        f"It learned its length and no more: trained on {record['trained']}, accuracy passes below 90 % at about "
-        f"{steps(error['measured']['at_90']['length'])}, and nothing before foretells it.",
-        f"A step brings the first error with a chance of {error['step_rate']:.2g} ({error['low']:.2g} to "
-        f"{error['high']:.2g}).",
-    ]
+    error, trained = record["error"], f"trained on {record['trained']}"
+    says = f"It learned its length and no more: {trained}, {_passes(error)}, and nothing before foretells it."
+    return [says, f"{_errs(error)} ({error['low']:.2g} to {error['high']:.2g})."]
 
 
 def _explodes(record: dict[str, Any]) -> list[str]:
-    fails = record["error"]["measured"]["at_90"]["length"]
     if record["exploded_at"] is not None:
         why = f"the state grows out of all bounds by position {record['exploded_at']:,}"
     else:
         why = f"logits are not numbers from position {record['silent_at']:,} on"
-    falls = "" if fails is None else f"; accuracy passes below 90 % at about {steps(fails)}"
-    return [f"It explodes: {why}{falls}."]
+    fails = record["error"]["measured"]["at_90"]["length"] is not None
+    return [f"It explodes: {why}{'; ' + _passes(record['error']) if fails else ''}."]
 
 
 def _fails(record: dict[str, Any]) -> list[str]:
-    error = record["error"]
-    return [
-        f"It fails: accuracy passes below 90 % at about {steps(error['measured']['at_90']['length'])}.",
-        f"A step brings the first error with a chance of {error['step_rate']:.2g}.",
-    ]
+    return [f"It fails: {_passes(record['error'])}.", f"{_errs(record['error'])}."]
 
 
 def _without_state(record: dict[str, Any]) -> list[str]:
-    error = record["error"]
-    reach, skill = error["measured"]["at_90"], error["skill_at_end"]
-    far = (
-        f"accuracy passes below 90 % at about {steps(reach['length'])}"
-        if reach["length"] is not None
-        else f"accuracy stays above 90 % up to {error['streamed']:,} steps, as far as it was run"
-    )
+    error, skill = record["error"], max(record["error"]["skill_at_end"], 0)
+    far = f"accuracy stays above 90 % up to {error['streamed']:,} steps, as far as it was run"
+    if error["measured"]["at_90"]["length"] is not None:
+        far = _passes(error)
     return [
         f"No state to look at: {record['probe']['absent']}.",
-        f"At length {record['trained']} it makes {max(skill, 0):.0%} of the way from the floor to 1; {far}.",
+        f"At length {record['trained']} it makes {skill:.0%} of the way from the floor to 1; {far}.",
     ]
 
 
-def _eigenvalues(record: dict[str, Any]) -> list[str]:
-    said = record["eigenvalues"].get("says")
-    return [f"{said[0].upper()}{said[1:]}."] if said else []
+def _passes(error: dict[str, Any]) -> str:
+    return f"accuracy passes below 90 % at about {steps(error['measured']['at_90']['length'])}"
 
 
-def _machine(record: dict[str, Any]) -> list[str]:
-    said = record["automaton"].get("says")
-    return [f"{said[0].upper()}{said[1:]}."] if said else []
+def _errs(error: dict[str, Any]) -> str:
+    return f"A step brings the first error with a chance of {error['step_rate']:.2g}"
 
 
 def _probe_after(record: dict[str, Any], length: float) -> tuple[int, float | None, float | None]:

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.diagnosis.walk import Walk
+from statetrack.diagnosis.walk import Bools, Floats, Walk
 
-Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
 FEW = 4  # rows that a mean is taken over at least
@@ -58,7 +57,7 @@ class Groups:
         indicator[self.label, np.arange(len(x))] = 1
         return (indicator @ x) / np.maximum(sizes, 1)[:, None], sizes
 
-    def offsets(self, x: Floats, good: NDArray[np.bool_]) -> Floats:
+    def offsets(self, x: Floats, good: Bools) -> Floats:
         """m - c for every good group: means less the centre of the good means of the same last input."""
         means, _ = self.means(x)
         shaped = means.reshape(-1, self.states, x.shape[1])
@@ -67,7 +66,7 @@ class Groups:
         return ((shaped - centre) * use).reshape(means.shape)
 
 
-def told_apart(a: Groups, b: Groups) -> NDArray[np.bool_]:
+def told_apart(a: Groups, b: Groups) -> Bools:
     """The groups with rows enough in both halves, where at least two true states share a last input."""
     sizes = np.minimum(np.bincount(a.label, minlength=a.count), np.bincount(b.label, minlength=b.count))
     good = (sizes >= FEW).reshape(-1, a.states)
@@ -141,10 +140,7 @@ class Apart:
 
     def _resampled(self, chosen: list[int], draws: np.random.Generator) -> Floats:
         xa, _, xb, _ = self.halves[chosen[0]]
-        one, two = (
-            draws.integers(0, len(xa), len(xa)),
-            draws.integers(0, len(xb), len(xb)),
-        )  # the same rows at all stops
+        one, two = (draws.integers(0, len(x), len(x)) for x in (xa, xb))  # the same rows at all stops
         squares = [
             squared_distance(xa[one], a.take(one), xb[two], b.take(two))
             for xa, a, xb, b in (self.halves[i] for i in chosen)

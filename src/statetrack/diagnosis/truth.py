@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,5 +84,4 @@ def count_says(symbols: int) -> str:
 
 def asked_everywhere(task: Task) -> Task:
     """The same rows, asked for the answer at every position: what the model would say had the row ended there."""
-    changes: dict[str, Any] = {} if task.ask == "every" else {"ask": "every"}
-    return task.with_parameters(**changes) if changes else task
+    return task if task.ask == "every" else task.with_parameters(ask="every")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from statetrack.models import NO_ANSWER, SequenceModel, State, answers_of
 from statetrack.tasks.base import Ints, Task
 from statetrack.training.evaluate import NO_STREAM, to_ids
 
-Floats = NDArray[np.floating]
+Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 
 MOST_ROWS, LEAST_ROWS = 512, 64  # half of them to fit on, half to test on
@@ -58,10 +59,8 @@ class Plan:
             wanted = limit
         cost = cost_of(model)
         rows = int(np.clip(WALK_WORK / (2 * wanted * cost), LEAST_ROWS // 2, MOST_ROWS // 2))
-        far = wanted
-        if state_problem(model) != NO_STREAM:
-            affordable = min(int(STREAM_WORK / (rows * cost)) // PIECE * PIECE, stream)
-            far = max(wanted, affordable)
+        affordable = min(int(STREAM_WORK / (rows * cost)) // PIECE * PIECE, stream)
+        far = wanted if state_problem(model) == NO_STREAM else max(wanted, affordable)
         window = min(-(-SAMPLES // rows), wanted)
         return cls(rows, wanted, far, tuple(grid(window, wanted, STOPS)), window)
 
@@ -222,13 +221,11 @@ def in_pieces(
     model: SequenceModel, ids: Tensor, targets: Ints, plan: Plan
 ) -> tuple[Ints, NDArray[np.float32] | None, Ints | None, int]:
     """Answers up to the length, states at the stops, answers beyond; the stream ends where all is lost."""
-    state = model.initial_state(len(ids), ids.device)
+    begin = model.initial_state(len(ids), ids.device)
     wanted = sorted({t - back for t in plan.stops for back in range(plan.window)})
-    has_state = bool(sum(part.numel() for part in state))
-    numbers = flat(state).shape[1] if has_state else 0
-    sketch, kept = Sketch(numbers), {}
-    answers = []
-    begin = state
+    has_state = bool(sum(part.numel() for part in begin))
+    numbers = flat(begin).shape[1] if has_state else 0
+    sketch, kept, answers = Sketch(numbers), {}, []
     for _, end, logits, state in pieces(model, ids[:, : plan.length], begin, wanted):
         answers.append(answers_of(logits).cpu().numpy())
         if has_state and end in wanted:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from statetrack.asking import metrics
+from statetrack.asking.rules import FORCED
 from statetrack.asking.survival import median_survival
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
@@ -13,29 +14,34 @@ from statetrack.reports import parts
 from statetrack.reports.figure import Figure
 from statetrack.reports.folder import Episode, Folder
 from statetrack.reports.trained import DATA, slug
+from statetrack.results.records import Episode as KeptEpisode
 from statetrack.tasks import task as make_task
+from statetrack.verdicts.measured import grouped
 
 Row = dict[str, Any]
 
 
 def figures(folder: Folder, task: str) -> list[Figure]:
     """All figures of the episodes of one task."""
-    turns = [each for each in folder.asked(task) if each.record["cell"]["protocol"].get("way") != "whole"]
-    whole = [each for each in folder.asked(task) if each.record["cell"]["protocol"].get("way") == "whole"]
+    turns = [each for each in folder.asked(task) if not is_whole(each)]
+    whole = [each for each in folder.asked(task) if is_whole(each)]
     made = [survival(folder, task, turns), by_position(folder, task, turns), by_length(folder, task, whole)]
     return [figure for figure in made if figure is not None]
 
 
+def is_whole(episode: Episode) -> bool:
+    """Whether it was one prompt with the whole sequence, and one answer."""
+    return bool(episode.record.cell.protocol.get("way") == "whole")
+
+
 def groups(episodes: Sequence[Episode]) -> dict[tuple[str, str, int], list[Episode]]:
     """Episodes that differ in their sample alone, by model, protocol and length."""
-    made: dict[tuple[str, str, int], list[Episode]] = {}
-    for each in sorted(episodes, key=lambda each: (each.protocol, each.length, each.sample)):
-        made.setdefault((each.model, each.protocol, each.length), []).append(each)
-    return made
+    ordered = sorted(episodes, key=lambda each: (each.protocol, each.length, each.sample))
+    return grouped(ordered, lambda each: (each.model, each.protocol, each.length))
 
 
-def _records(episodes: Sequence[Episode]) -> list[Row]:
-    return [each.record for each in episodes]
+def _kept(episodes: Sequence[Episode]) -> list[KeptEpisode]:
+    return [each.record.episode for each in episodes]
 
 
 def survival_rows(episodes: Sequence[Episode]) -> list[Row]:
@@ -43,13 +49,12 @@ def survival_rows(episodes: Sequence[Episode]) -> list[Row]:
     rows = []
     for (model, protocol, length), same in groups(episodes).items():
         shared = {"model": model, "protocol": protocol, "length": length, "episodes": len(same)}
-        points = metrics.survival(_records(same))
-        last = max(len(each.record["outcomes"]) for each in same)
+        points = metrics.survival(_kept(same))
+        last = max(len(each.record.episode.outcomes) for each in same)
         begin = {"time": 0, "share": 1.0, "low": 1.0, "high": 1.0, "at_risk": len(same)}
         end = {**(points[-1] if points else begin), "time": last}
-        rows += [
-            shared | point for point in (begin, *points, *([end] if not points or last > points[-1]["time"] else []))
-        ]
+        ends = [end] if not points or last > points[-1]["time"] else []
+        rows += [shared | point for point in (begin, *points, *ends)]
     return rows
 
 
@@ -64,13 +69,7 @@ def survival(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figure |
         "axis": {"title": "episodes without an error", "format": ".0%"},
     }  # fmt: skip
     tooltip = [*parts.tips("model", "time", "share", "low", "high", "at_risk", "episodes"), {"field": "protocol"}]
-    band: Row = {
-        "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.13, "line": False},
-        "encoding": {
-            "x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **parts.by_model(series),
-            "detail": [{"field": name, "type": "nominal"} for name in _apart(rows)],
-        },
-    }  # fmt: skip
+    band = parts.band(series, x, y, _apart(rows), interpolate="step-after", opacity=0.13)
     drawn = parts.lines(series, x, y, tooltip, _apart(rows), interpolate="step-after")
     spec = {"data": DATA, "height": parts.height(series), "layer": [band, *drawn]}
     return Figure(
@@ -90,17 +89,17 @@ def _apart(rows: Sequence[Row]) -> list[str]:
 
 def _goes_on(rules: dict[str, Any]) -> bool:
     """Whether every position is answered: after an error too, or in one teacher-forced pass."""
-    return rules.get("history", "stop") != "stop" or bool(rules.get("teacher_forced"))
+    return rules.get("history", "stop") != "stop" or bool(rules.get(FORCED))
 
 
 def by_position(folder: Folder, task: str, episodes: Sequence[Episode]) -> Figure | None:
     """Only of episodes that go on after an error: with early stop the survivors are those without one."""
-    going_on = [each for each in episodes if _goes_on(each.record["cell"]["protocol"])]
+    going_on = [each for each in episodes if _goes_on(each.record.cell.protocol)]
     rows = [
         {"model": model, "protocol": protocol, "length": length, "position": point["position"],
          "accuracy": point["accuracy"], "low": point["interval"][0], "high": point["interval"][1], "n": point["n"]}
         for (model, protocol, length), same in groups(going_on).items()
-        for point in metrics.by_position(_records(same))
+        for point in metrics.by_position(_kept(same))
     ]  # fmt: skip
     if not rows:
         return None
@@ -123,7 +122,7 @@ def length_rows(task: str, episodes: Sequence[Episode]) -> list[Row]:
     floor = chance(task)
     rows = []
     for (model, protocol, length), same in groups(episodes).items():
-        found = metrics.accuracy(_records(same))
+        found = metrics.accuracy(_kept(same))
         if found["n"]:
             low, high = found["interval"]
             rows.append({
@@ -170,8 +169,7 @@ def summary_rows(folder: Folder, task: str) -> list[Row]:
     """One row a group of episodes: how long they last and what they cost."""
     rows = []
     for (model, _, length), same in groups(folder.asked(task)).items():
-        records = _records(same)
-        found = metrics.summary(records)
+        found = metrics.summary(_kept(same))
         tokens, (low, high) = found["tokens"], found["avg_interval"]
         rows.append({
             "model": model, "length": length, "episodes": found["episodes"],
@@ -179,6 +177,6 @@ def summary_rows(folder: Folder, task: str) -> list[Row]:
             "half failed by turn": median_survival(found["survival"]), "right answers": found["accuracy"]["accuracy"],
             "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
             "tokens out": tokens["generated"],
-            "seconds": round(sum(record.get("seconds") or 0.0 for record in records), 1),
+            "seconds": round(sum(each.record.seconds or 0.0 for each in same), 1),
         })  # fmt: skip
     return sorted(rows, key=lambda row: -row["right before the first error"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from statetrack.formatting import plural
 from statetrack.reports import parts
 from statetrack.reports.figure import Figure
-from statetrack.reports.folder import Folder
+from statetrack.reports.folder import Diagnosed, Folder
 from statetrack.reports.series import Series, series_of
 from statetrack.reports.trained import DATA, slug
 
@@ -24,45 +25,47 @@ def figures(folder: Folder, task: str) -> list[Figure]:
     """All figures of the diagnoses of one task."""
     found = chosen(of(folder, task))
     series = drawn(folder, found)
-    makers = (positions, separation, errors, gradients, probes, portraits, eigenvalues)
-    return [figure for make in makers if (figure := make(task, found, series)) is not None]
+    return [figure for make in FIGURES if (figure := make(task, found, series)) is not None]
 
 
-def of(folder: Folder, task: str) -> list[Row]:
+def of(folder: Folder, task: str) -> list[Diagnosed]:
     order = {label: place for place, label in enumerate(folder.models)}
-    found = [record for record in folder.diagnoses if record["task"] == task]
-    return sorted(found, key=lambda each: (order.get(each["label"], len(order)), each["trained"], each["seed"]))
+    found = [each for each in folder.diagnoses if each.found.task == task]
+    return sorted(found, key=lambda each: (order.get(each.label, len(order)), each.found.trained, each.found.seed))
 
 
-def chosen(found: Sequence[Row]) -> list[Row]:
+def chosen(found: Sequence[Diagnosed]) -> list[Diagnosed]:
     """Those that are drawn: of each model the longest length trained on, and few enough seeds to be seen."""
-    models = list(dict.fromkeys(record["label"] for record in found))
+    models = list(dict.fromkeys(each.label for each in found))
     seeds = 3 if len(models) <= MANY_MODELS else 1
     made = []
     for model in models:
-        mine = [record for record in found if record["label"] == model]
-        longest = max(record["trained"] for record in mine)
-        made += [record for record in mine if record["trained"] == longest][:seeds]
+        mine = [each for each in found if each.label == model]
+        longest = max(each.found.trained for each in mine)
+        made += [each for each in mine if each.found.trained == longest][:seeds]
     return made
 
 
-def drawn(folder: Folder, found: Sequence[Row]) -> list[Series]:
+def drawn(folder: Folder, found: Sequence[Diagnosed]) -> list[Series]:
     """As in the other figures; models that the folder does not hold otherwise come after them."""
-    labels = dict.fromkeys(record["label"] for record in found)
-    known = folder.drawn(labels)
+    known = folder.drawn(each.label for each in found)
     have = {one.label for one in known}
-    return [*known, *series_of({record["label"]: record["model"] for record in found if record["label"] not in have})]
+    return [*known, *series_of({each.label: each.found.model for each in found if each.label not in have})]
 
 
-def curves(found: Sequence[Row], section: str, *names: str) -> list[Row]:
+def parts_of(found: Sequence[Diagnosed], section: str) -> Iterator[tuple[Row, Row]]:
+    """What each cell is, and its section of this name, where it has one."""
+    for each in found:
+        part = each.found[section]
+        if "absent" not in part:
+            yield {"model": each.label, "trained": each.found.trained, "seed": each.found.seed}, part
+
+
+def curves(found: Sequence[Diagnosed], section: str, *names: str) -> list[Row]:
     """A section's lists side by side as rows: one a cell and position."""
     rows = []
-    for record in found:
-        part = record[section]
-        if "absent" in part:
-            continue
+    for shared, part in parts_of(found, section):
         lists = [part[name] for name in names]
-        shared = {"model": record["label"], "trained": record["trained"], "seed": record["seed"]}
         rows += [shared | {"position": at} | dict(zip(names, values)) for at, *values in zip(part["position"], *lists)]
     return rows
 
@@ -72,12 +75,8 @@ def _x(rows: Sequence[Row], title: str = "position") -> Row:
     return parts.length_axis([2**power for power in range(int(longest).bit_length())], "position", title)
 
 
-def _seeds(rows: Sequence[Row]) -> list[int]:
-    return sorted({row["seed"] for row in rows})
-
-
 def _lines(rows: Sequence[Row], series: Sequence[Series], x: Row, y: Row, tip: Sequence[Row]) -> list[Row]:
-    return parts.lines(series, x, y, tip, ("seed", "trained"), seeds=_seeds(rows))
+    return parts.lines(series, x, y, tip, ("seed", "trained"), seeds=sorted({row["seed"] for row in rows}))
 
 
 def _panels(field: str, order: Sequence[str], columns: int, height: int, layers: Sequence[Row]) -> Row:
@@ -100,15 +99,14 @@ def _level(y: Row, value: float) -> Row:
     }  # fmt: skip
 
 
-def separation(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
+def separation(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
     rows = [row for row in curves(found, "separation", "separation", "distance", "spread") if row["separation"]]
     if not rows:
         return None
     x = _x(rows)
     y = parts.log_axis(_bounds(rows, "separation", 0.05, 1000), "separation", "distance over spread")
-    line = _level(y, 1)
     tip = parts.tips("model", "trained", "seed", "position", "separation", "distance", "spread")
-    spec = {"data": DATA, "height": parts.height(series), "layer": [line, *_lines(rows, series, x, y, tip)]}
+    spec = {"data": DATA, "height": parts.height(series), "layer": [_level(y, 1), *_lines(rows, series, x, y, tip)]}
     return Figure(
         f"{slug(task)}-separation", f"{task}: how far apart true states stay",
         "The distance between the network's states for different true states over the spread inside one (both axes "
@@ -119,21 +117,14 @@ def separation(task: str, found: Sequence[Row], series: Sequence[Series]) -> Fig
     )  # fmt: skip
 
 
-def positions(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
-    rows = [
-        row for row in curves(found, "positions", "accuracy", "low", "high", "floor") if row["accuracy"] is not None
-    ]
+def positions(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
+    measured = curves(found, "positions", "accuracy", "low", "high", "floor")
+    rows = [row for row in measured if row["accuracy"] is not None]
     if not rows:
         return None
     x = _x(rows)
     y = parts.share_axis([row[name] for row in rows for name in ("low", "floor")])
-    cell = [{"field": name, "type": "nominal"} for name in ("seed", "trained")]
-    band: Row = {
-        "mark": {"type": "area", "opacity": 0.12, "line": False},
-        "encoding": {
-            "x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **parts.by_model(series), "detail": cell,
-        },
-    }  # fmt: skip
+    band = parts.band(series, x, y, ("seed", "trained"), opacity=0.12)
     tip = parts.tips("model", "trained", "seed", "position", "accuracy", "low", "high", "floor")
     layers = [*parts.floor_layers(x, y), band, *_lines(rows, series, x, y, tip)]
     return Figure(
@@ -145,16 +136,13 @@ def positions(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
     )  # fmt: skip
 
 
-def errors(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
-    rows = [
-        row
-        for row in curves(found, "error", "accuracy", "low_curve", "high_curve", "floor")
-        if row["accuracy"] is not None
-    ]
+def errors(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
+    measured = curves(found, "error", "accuracy", "low_curve", "high_curve", "floor")
+    rows = [row for row in measured if row["accuracy"] is not None]
     if not rows:
         return None
     x = _x(rows, "steps of a stream")
-    y = parts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")], title="accuracy")
+    y = parts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")])
     tip = parts.tips("model", "trained", "seed", "position", "accuracy", "low_curve", "high_curve")
     layers = [*parts.floor_layers(x, y), *_lines(rows, series, x, y, tip), *_predicted(found, series, x, y)]
     return Figure(
@@ -167,7 +155,7 @@ def errors(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure 
     )  # fmt: skip
 
 
-def _predicted(found: Sequence[Row], series: Sequence[Series], x: Row, y: Row) -> list[Row]:
+def _predicted(found: Sequence[Diagnosed], series: Sequence[Series], x: Row, y: Row) -> list[Row]:
     """Where each cell was predicted to pass below 90 %: an open mark, as those of its curve, with a line down to it."""
     said = [
         {"model": row["model"], "trained": row["trained"], "seed": row["seed"], "position": row["predicted"],
@@ -181,34 +169,30 @@ def _predicted(found: Sequence[Row], series: Sequence[Series], x: Row, y: Row) -
         "data": {"values": said}, "mark": {"type": "rule", "strokeDash": [2, 4], "strokeWidth": 1},
         "encoding": parts.picked({"x": x, **parts.by_model(series), "full": 0.6}),
     }  # fmt: skip
+    seeds = sorted({each.found.seed for each in found})
     marks: Row = {
         "data": {"values": said}, "mark": {"type": "point", "filled": False, "size": 160, "strokeWidth": 2},
-        "encoding": parts.picked(
-            {"x": x, "y": y, **parts.by_seed(series, _seeds(found), legend=False), "tooltip": tip}
-        ),
+        "encoding": parts.picked({"x": x, "y": y, **parts.by_seed(series, seeds, legend=False), "tooltip": tip}),
     }  # fmt: skip
     return [_level(y, PASSED), rule, marks]
 
 
-def reach_rows(found: Sequence[Row]) -> list[Row]:
+def reach_rows(found: Sequence[Diagnosed]) -> list[Row]:
     """One row a cell: the length at which it passes below 90 %, measured and predicted."""
     rows = []
-    for record in found:
-        part = record["error"]
-        if "absent" in part:
-            continue
-        seen, said = part["measured"]["at_90"], part["predicted"]["at_90"]
-        rows.append({
-            "model": record["label"], "trained": record["trained"], "seed": record["seed"],
-            "measured": seen["length"], "measured_low": seen["low"], "measured_high": seen["high"],
-            "beyond": seen["beyond"], "predicted": said["length"], "predicted_low": said["low"],
-            "predicted_high": said["high"], "predicted_beyond": said["beyond"], "ratio": part["ratio"]["at_90"],
-            "step_rate": part["step_rate"], "conclusion": record["conclusion"],
-        })  # fmt: skip
+    for each in found:
+        for shared, part in parts_of([each], "error"):
+            seen, said = part["measured"]["at_90"], part["predicted"]["at_90"]
+            rows.append({
+                **shared, "measured": seen["length"], "measured_low": seen["low"], "measured_high": seen["high"],
+                "beyond": seen["beyond"], "predicted": said["length"], "predicted_low": said["low"],
+                "predicted_high": said["high"], "predicted_beyond": said["beyond"], "ratio": part["ratio"]["at_90"],
+                "step_rate": part["step_rate"], "conclusion": each.found.conclusion,
+            })  # fmt: skip
     return rows
 
 
-def gradients(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
+def gradients(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
     rows = [row for row in curves(found, "gradient", "norm", "low", "high") if row["norm"]]
     if not rows:
         return None
@@ -231,35 +215,25 @@ def gradients(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
     )  # fmt: skip
 
 
-def probe_rows(found: Sequence[Row]) -> Iterator[Row]:
-    for record in found:
-        part = record["probe"]
-        if "absent" in part:
-            continue
+def probe_rows(found: Sequence[Diagnosed]) -> Iterator[Row]:
+    for shared, part in parts_of(found, "probe"):
         for name in ("state", "count"):
             probe = part.get(name) or {"absent": ""}
             if "absent" in probe:
                 continue
             for at, score, chance in zip(part["position"], probe["score"], probe["chance"]):
                 if score is not None:
-                    yield {
-                        "model": record["label"], "trained": record["trained"], "seed": record["seed"],
-                        "probe": f"{probe['says']} ({probe['measure']})", "position": at,
-                        "score": max(score, -0.25), "chance": chance,
-                    }  # fmt: skip
+                    says = f"{probe['says']} ({probe['measure']})"
+                    yield shared | {"probe": says, "position": at, "score": max(score, -0.25), "chance": chance}
 
 
-def probes(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
+def probes(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
     rows = list(probe_rows(found))
     if not rows:
         return None
     x = _x(rows)
-    y = {
-        "field": "score",
-        "type": "quantitative",
-        "axis": {"title": "score"},
-        "scale": {"domain": [-0.25, 1], "clamp": True},
-    }
+    scale = {"domain": [-0.25, 1], "clamp": True}
+    y = {"field": "score", "type": "quantitative", "axis": {"title": "score"}, "scale": scale}
     tip = [*parts.tips("model", "trained", "seed", "position", "score", "chance"), {"field": "probe"}]
     chance = {
         "mark": {"type": "line", "strokeDash": [3, 3], "color": parts.SOFT},
@@ -277,15 +251,10 @@ def probes(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure 
     )  # fmt: skip
 
 
-def portraits(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
+def portraits(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
     rows = []
-    panels = 0
-    for record in found:
-        part = record["portrait"]
-        if "absent" in part or panels == MOST_PANELS:
-            continue
-        panels += 1
-        name = f"{record['label']}, seed {record['seed']}"
+    for shared, part in islice(parts_of(found, "portrait"), MOST_PANELS):
+        name = f"{shared['model']}, seed {shared['seed']}"
         for number, path in enumerate(part["paths"]):
             for x, y, state, position in path:
                 label = part["labels"][int(state)] if int(state) < len(part["labels"]) else str(int(state))
@@ -293,8 +262,7 @@ def portraits(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
     if not rows:
         return None
     states = sorted({row["state"] for row in rows})
-    colours = [STATES[place % len(STATES)] for place in range(len(states))]
-    scale = {"domain": states, "range": colours}
+    scale = {"domain": states, "range": [STATES[place % len(STATES)] for place in range(len(states))]}
     axis = {"grid": False, "labels": False, "ticks": False}
     x = {"field": "x", "type": "quantitative", "axis": {**axis, "title": "first direction"}}
     y = {"field": "y", "type": "quantitative", "axis": {**axis, "title": "second"}}
@@ -313,8 +281,8 @@ def portraits(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
         "encoding": {"x": x, "y": y, "detail": {"field": "path"}, "order": {"field": "position"}},
     }
     names = list(dict.fromkeys(row["model"] for row in rows))
-    apart = {"resolve": {"scale": {"x": "independent", "y": "independent"}}}
-    spec = _panels("model", names, 3, 190, [lines, dots]) | apart
+    spec = _panels("model", names, 3, 190, [lines, dots])
+    spec["resolve"] = {"scale": {"x": "independent", "y": "independent"}}
     return Figure(
         f"{slug(task)}-portrait", f"{task}: portrait of the state",
         "A few rows followed over time, in the two directions in which the state varies most, coloured by the true "
@@ -325,16 +293,13 @@ def portraits(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figu
     )  # fmt: skip
 
 
-def eigenvalues(task: str, found: Sequence[Row], series: Sequence[Series]) -> Figure | None:
+def eigenvalues(task: str, found: Sequence[Diagnosed], series: Sequence[Series]) -> Figure | None:
     rows = []
-    for record in found:
-        part = record["eigenvalues"]
-        if "absent" in part:
-            continue
+    for shared, part in parts_of(found, "eigenvalues"):
         for symbol in part["symbols"]:
             for re, im in symbol["leading"]:
                 rows.append({
-                    "model": record["label"], "seed": record["seed"], "input": f"input {symbol['symbol']}", "re": re,
+                    "model": shared["model"], "seed": shared["seed"], "input": f"input {symbol['symbol']}", "re": re,
                     "im": im, "size": (re * re + im * im) ** 0.5,
                 })  # fmt: skip
     if not rows:
@@ -367,3 +332,7 @@ def eigenvalues(task: str, found: Sequence[Row], series: Sequence[Series]) -> Fi
         f"Leading eigenvalues of the transition on {task}, by input symbol.",
         rows, spec, panel=220, square=True,
     )  # fmt: skip
+
+
+Maker = Callable[[str, Sequence[Diagnosed], Sequence[Series]], Figure | None]
+FIGURES: tuple[Maker, ...] = (positions, separation, errors, gradients, probes, portraits, eigenvalues)  # in this order

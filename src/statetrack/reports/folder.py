@@ -9,27 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from statetrack.asking.rules import Rules
+from statetrack.asking.rules import how
 from statetrack.errors import BadInput
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.series import HOW, Series, series_of
-from statetrack.results import Store
+from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecord, status
+from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
+from statetrack.results.records import DIVERGED
 from statetrack.results.standing import ORDER
-from statetrack.results.store import DIVERGED, DONE, FINISHED
-from statetrack.sweeps import Status, status
+from statetrack.verdicts.ablations import Seen
+from statetrack.verdicts.comparison import seen_in
+from statetrack.verdicts.measured import grouped
 from statetrack.version import __version__
-
-Record = dict[str, Any]
-FORCED = "teacher_forced"
-ASKED = "ask"  # the protocol's name of cells in which a language model was asked
-DIAGNOSIS = "diagnosis"  # the folder of what `statetrack diagnose` writes
-FORMAT = 1  # of those files
-PARTS = (
-    "key", "task", "model", "trained", "seed", "positions", "gradient", "probe", "portrait", "separation", "error",
-    "eigenvalues", "automaton", "conclusion", "sentences",
-)  # fmt: skip
-BOTH = ("ablations", "patterns", "left_out")
-NEEDED = ("accuracy", "interval", "floor")
 
 
 @dataclass(frozen=True)
@@ -41,11 +32,12 @@ class Run:
     trained: int
     seed: int
     protocol: str
-    record: Record
+    record: TrainingRecord
 
-    @property
-    def subject(self) -> str:
-        return str(self.record["cell"]["subject"])
+
+def by_model(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """In their order."""
+    return grouped(runs, lambda run: run.model)
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,16 @@ class Episode:
     length: int
     sample: int
     protocol: str
-    record: Record
+    record: AskedRecord
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """One diagnosis, and what the page calls its model. `stale`: the folder does not hold its cell."""
+
+    label: str
+    found: Diagnosis
+    stale: bool
 
 
 @dataclass
@@ -69,8 +70,8 @@ class Folder:
     runs: list[Run] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
     series: list[Series] = field(default_factory=list)
-    diagnoses: list[Record] = field(default_factory=list)
-    comparison: Record | None = None  # the diagnosis of the whole folder
+    diagnoses: list[Diagnosed] = field(default_factory=list)
+    left_out: list[LeftOut] | None = None  # by the last `statetrack diagnose`; None where there was none
     versions: Counter[str] = field(default_factory=Counter)
     cells: list[Record] = field(default_factory=list)  # every record, whatever its status
     notices: list[str] = field(default_factory=list)
@@ -80,7 +81,7 @@ class Folder:
         """In the order of the catalogue's first three, then by name."""
         first = {name: place for place, name in enumerate(("txc", "rtc", "fsm"))}
         names = {run.task for run in self.runs} | {episode.task for episode in self.episodes}
-        names |= {str(record["cell"]["task"]) for record in self.cells}
+        names |= {record.cell.task for record in self.cells}
         return sorted(names, key=lambda name: (first.get(name, len(first)), name))
 
     @property
@@ -102,6 +103,11 @@ class Folder:
     def asked(self, task: str) -> list[Episode]:
         return [episode for episode in self.episodes if episode.task == task]
 
+    @property
+    def seen(self) -> list[Seen]:
+        """The trained cells with their diagnoses, as they are compared."""
+        return seen_in(self.cells, {each.found.key: each.found for each in self.diagnoses if each.found.key})
+
     def drawn(self, labels: Iterable[str]) -> list[Series]:
         """How the models among these labels are drawn, in their fixed order."""
         wanted = set(labels)
@@ -113,13 +119,12 @@ def read(path: Path) -> Folder:
     store = Store.existing(path)
     folder = Folder(path, _status(store))
     folder.cells = list(store.records())
-    folder.versions = Counter(str(record.get("version", "unknown")) for record in folder.cells)
+    folder.versions = Counter(record.version for record in folder.cells)
     if isinstance(folder.status, _Unplanned):
         folder.notices.append(folder.status.why)
-    finished = [record for record in folder.cells if record.get("status", DONE) in FINISHED]
-    asked = [record for record in folder.cells if is_asked(record) and "outcomes" in record]
-    trained = [record for record in finished if not is_asked(record)]
-    whole = [record for record in trained if _is_whole(record)]
+    asked = [record for record in folder.cells if isinstance(record, AskedRecord)]
+    trained = [record for record in folder.cells if isinstance(record, TrainingRecord) and record.finished]
+    whole = [record for record in trained if record.at_length.accuracy is not None and record.at_length.interval]
     left = len(trained) - len(whole)
     if left:
         folder.notices.append(
@@ -128,33 +133,17 @@ def read(path: Path) -> Folder:
         )
     _name(folder, whole, asked)
     _say_versions(folder)
-    diverged = sum(record.get("status") == DIVERGED for record in finished)
+    diverged = sum(record.status == DIVERGED for record in folder.cells)
     if diverged:
         folder.notices.append(f"{plural(diverged, 'cell')} diverged in training; the weights before it count.")
-    silent = sum(map(_falls_silent, whole))
+    silent = sum(record.falls_silent for record in whole)
     if silent:
         folder.notices.append(
             f"{plural(silent, 'network')} {verb(silent, 'gives', 'give')} logits that are not numbers at some length "
             "tested; they count as wrong."
         )
-    _read_diagnoses(folder)
+    _read_diagnoses(folder, store)
     return folder
-
-
-def is_asked(record: Record) -> bool:
-    return bool(record["cell"]["protocol"].get("name") == ASKED)
-
-
-def _is_whole(record: Record) -> bool:
-    accuracy = record.get("accuracy")
-    return isinstance(accuracy, int | float) and all(key in record for key in NEEDED)
-
-
-def _falls_silent(record: Record) -> bool:
-    """Whether some position that was tested was left unanswered."""
-    beyond = (record.get("length_generalisation") or {}).values()
-    streamed = ((record.get("stream") or {}).get("unanswered") or {}).values()
-    return any([record.get("unanswered"), *(entry.get("unanswered") for entry in beyond), *streamed])
 
 
 class _Unplanned(Status):
@@ -167,44 +156,32 @@ def _status(store: Store) -> Status:
     try:
         return status(store)
     except BadInput as error:
-        found = Counter(record.get("status", DONE) for record in store.records())
+        found = Counter(record.status for record in store.records())
         counts = {name: found[name] for name in ORDER}
         known = _Unplanned(counts, {}, list(store.damaged()), [], Counter(), 0, None)
         known.why = f"{error}. What is missing is not known."
         return known
 
 
-def _name(folder: Folder, trained: list[Record], asked: list[Record]) -> None:
+def _name(folder: Folder, trained: list[TrainingRecord], asked: list[AskedRecord]) -> None:
     """Give models and protocols the words of the page. How a model was asked is part of what it is called there."""
-    protocols = protocol_labels([record["cell"]["protocol"] for record in (*trained, *asked)])
-    labels = told_apart(
-        {subject: without_hash(subject) for subject in (record["cell"]["subject"] for record in trained)}
-    )
+    protocols = protocol_labels([record.cell.protocol for record in (*trained, *asked)])
+    labels = told_apart({record.cell.subject: without_hash(record.cell.subject) for record in trained})
     subjects = {label: subject for subject, label in labels.items()}
-    for record in trained:
-        cell = record["cell"]
-        protocol = protocols[_text(cell["protocol"])]
-        folder.runs.append(Run(cell["task"], labels[cell["subject"]], cell["length"], cell["seed"], protocol, record))
-    for record in asked:
-        cell = record["cell"]
-        protocol = protocols[_text(cell["protocol"])]
-        how = _how(cell["protocol"])
-        label = f"{cell['subject']}{HOW}{how}" if how else str(cell["subject"])
+    for training in trained:
+        cell = training.cell
+        protocol = protocols[_text(cell.protocol)]
+        folder.runs.append(Run(cell.task, labels[cell.subject], cell.length, cell.seed, protocol, training))
+    for sample in asked:
+        cell = sample.cell
+        rules = how(cell.protocol)
+        label = f"{cell.subject}{HOW}{rules}" if rules else cell.subject
         subjects.setdefault(label, label)
-        folder.episodes.append(Episode(cell["task"], label, cell["length"], cell["seed"], protocol, record))
+        protocol = protocols[_text(cell.protocol)]
+        folder.episodes.append(Episode(cell.task, label, cell.length, cell.seed, protocol, sample))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))
-
-
-def _how(protocol: Mapping[str, Any]) -> str:
-    """The rules under which a model was asked that are not the usual ones, in words."""
-    given = {key: value for key, value in protocol.items() if key not in ("name", FORCED)}
-    try:
-        words = Rules(**given).changed
-    except (TypeError, ValueError):  # rules of another version
-        words = ", ".join(f"{key} {_short(value)}" for key, value in given.items())
-    return ", ".join(filter(None, [words, "teacher-forced" if FORCED in protocol else ""]))
 
 
 def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:
@@ -215,9 +192,7 @@ def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:
     ['design, batch 64', 'design, batch 256']
     """
     unique = {_text(protocol): protocol for protocol in protocols}
-    by_name: dict[str, list[Mapping[str, Any]]] = {}
-    for protocol in unique.values():
-        by_name.setdefault(str(protocol.get("name", "")), []).append(protocol)
+    by_name = grouped(unique.values(), lambda protocol: str(protocol.get("name", "")))
     labels = {}
     for text, protocol in unique.items():
         name = str(protocol.get("name", ""))
@@ -246,39 +221,26 @@ def _say_versions(folder: Folder) -> None:
         told = ", ".join(f"{cells} by version {version}" for version, cells in sorted(other.items()))
         folder.notices.append(
             f"{count} of {plural(len(folder.cells), 'cell')} {verb(count, 'was', 'were')} made by another version "
-            f"({told}); this page was made by version {__version__}. Numbers of different versions may not "
-            "be alike."
+            f"({told}); this page was made by version {__version__}. Numbers of different versions may not be alike."
         )
 
 
-def _read_diagnoses(folder: Folder) -> None:
+def _read_diagnoses(folder: Folder, store: Store) -> None:
     """What `statetrack diagnose` left; a file that cannot be read is named."""
-    kept = {_key(record) for record in folder.cells}
-    for path in sorted((folder.path / DIAGNOSIS).glob("*.json")):
-        try:
-            record = json.loads(path.read_bytes())
-            if not isinstance(record, dict) or record["format"] != FORMAT:
-                raise ValueError(f"it is not of format {FORMAT}")
-            lacking = [name for name in (BOTH if path.stem == "folder" else PARTS) if name not in record]
-            if lacking:
-                raise ValueError(f"it has no {lacking[0]!r}")
-            if path.stem == "folder":
-                folder.comparison = record
-            else:
-                folder.diagnoses.append(
-                    record | {"label": without_hash(record["model"]), "stale": record["key"] not in kept}
-                )
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            folder.notices.append(f"{DIAGNOSIS}/{path.name} cannot be read ({error}); left out.")
-    stale = sum(record["stale"] for record in folder.diagnoses)
+    kept = {record.cell.key for record in folder.cells}
+    for path, found in all_of(store):
+        if isinstance(found, Diagnosis):
+            folder.diagnoses.append(Diagnosed(without_hash(found.model), found, found.key not in kept))
+        else:
+            folder.notices.append(f"{FOLDER}/{path.name} cannot be read ({found}); left out.")
+    try:
+        both = comparison(store)
+        folder.left_out = both.left_out if both else None
+    except (OSError, ValueError) as error:
+        folder.notices.append(f"{FOLDER}/{COMPARISON} cannot be read ({error}); left out.")
+    stale = sum(each.stale for each in folder.diagnoses)
     if stale:
         folder.notices.append(
             f"{stale} of {len(folder.diagnoses)} {verb(len(folder.diagnoses), 'diagnosis', 'diagnoses')} "
             f"{verb(stale, 'speaks', 'speak')} of a cell that this folder does not hold."
         )
-
-
-def _key(record: Record) -> str:
-    from statetrack.results import Cell
-
-    return Cell(**record["cell"]).key

@@ -23,10 +23,7 @@ POLICY = (
 
 def write(page: Page, bundle: str) -> str:
     """The text of the file. `bundle` is the JavaScript of Vega, Vega-Lite and vega-embed."""
-    data = {
-        "figures": [figure.to_page(vega.drawings(figure)) for figure in page.figures],
-        "themes": vega.themes(),
-    }
+    data = {"figures": [figure.to_page(vega.drawings(figure)) for figure in page.figures], "themes": vega.themes()}
     parts = {
         "policy": POLICY,
         "title": html.escape(page.title),
@@ -79,7 +76,7 @@ def _section(section: Section, number: int, page: Page) -> str:
     lead = "".join(f'<p class="lead">{_sentence(sentence)}</p>' for sentence in section.lead)
     choices = [block.lengths for block in section.blocks if isinstance(block, Figure) and len(block.lengths) > 1]
     chooser = _chooser(sorted(set().union(*choices))) if choices else ""
-    blocks = "".join(_block(block) for block in section.blocks)
+    blocks = "".join(_figure(block) if isinstance(block, Figure) else _table(block) for block in section.blocks)
     end = _provenance(page) if section.key == "about" else ""
     opened = ' data-open=""' if number == 0 else ""
     return (
@@ -93,10 +90,6 @@ def _chooser(lengths: list[int]) -> str:
     buttons = "".join(f'<button type="button" data-length="{length}">{length:,}</button>' for length in lengths)
     name = "<span>trained on length</span>"
     return f'<div class="chooser" role="group" aria-label="length trained on">{name}{buttons}</div>'
-
-
-def _block(block: Figure | Table) -> str:
-    return _figure(block) if isinstance(block, Figure) else _table(block)
 
 
 def _figure(figure: Figure) -> str:
@@ -113,11 +106,8 @@ def _figure(figure: Figure) -> str:
 
 
 def _table(table: Table) -> str:
-    save = (
-        '<span class="save"><button type="button" data-save="table">data (CSV)</button></span>'
-        if table.download
-        else ""
-    )
+    button = '<span class="save"><button type="button" data-save="table">data (CSV)</button></span>'
+    save = button if table.download else ""
     caption = f'<p class="caption">{html.escape(table.caption)}{save}</p>'
     inner = f"{caption}{table.html()}"
     key, title = html.escape(table.key), html.escape(table.title)

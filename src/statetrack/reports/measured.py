@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from statetrack.formatting import shown
-from statetrack.intervals import wilson
 from statetrack.reports.folder import Run
-from statetrack.verdicts.measured import SOLVED, most, recorded_end_floor
+from statetrack.results.evaluations import OnRows
+from statetrack.verdicts import measured
 
 Row = dict[str, Any]
 BINS = 48  # points of a position curve
@@ -24,15 +24,17 @@ BINS = 48  # points of a position curve
 
 def at_length(runs: Iterable[Run]) -> list[Row]:
     """One row a cell: the accuracy over all positions at the length trained on."""
-    return [
-        {
-            "model": run.model, "length": run.trained, "seed": run.seed, "accuracy": run.record["accuracy"],
-            "low": run.record["interval"][0], "high": run.record["interval"][1], "floor": run.record["floor"],
-            "last_quarter": run.record.get("tail_accuracy"), "solved": bool(run.record.get("solved")),
-            "rows": run.record.get("rows"), "status": run.record.get("status", "done"),
-        }
-        for run in runs
-    ]  # fmt: skip
+    return [_at_length(run) for run in runs]
+
+
+def _at_length(run: Run) -> Row:
+    here = run.record.at_length
+    low, high = here.interval or (None, None)
+    return {
+        "model": run.model, "length": run.trained, "seed": run.seed, "accuracy": here.accuracy, "low": low,
+        "high": high, "floor": here.floor, "last_quarter": here.tail_accuracy, "solved": run.record.solved,
+        "rows": here.rows, "status": run.record.status,
+    }  # fmt: skip
 
 
 def tested(runs: Iterable[Run]) -> list[Row]:
@@ -45,28 +47,13 @@ def tested(runs: Iterable[Run]) -> list[Row]:
 
 
 def _tested(run: Run) -> Iterator[Row]:
-    shared = {"model": run.model, "trained": run.trained, "seed": run.seed}
-    entries = {run.trained: run.record, **by_length(run.record.get("length_generalisation"))}
-    for length, entry in sorted(entries.items()):
-        accuracy = entry.get("last_32_accuracy")
-        if accuracy is not None:
-            low, high = entry.get("last_32_interval") or (None, None)
+    for one in measured.tested(run.record):
+        if one.end is not None:
+            low, high = one.end_interval or (None, None)
             yield {
-                **shared, "tested": length, "accuracy": accuracy, "low": low, "high": high,
-                "floor": recorded_end_floor(run.record, length), "of": "rows", "rows": entry.get("rows"),
+                "model": run.model, "trained": run.trained, "seed": run.seed, "tested": one.length,
+                "accuracy": one.end, "low": low, "high": high, "floor": one.end_floor, "of": one.of, "rows": one.rows,
             }  # fmt: skip
-    stream = run.record.get("stream") or {}
-    for length, accuracy in by_length(stream.get("accuracy")).items():
-        if accuracy is not None and length not in entries:
-            low, high = wilson(accuracy * stream["rows"], stream["rows"])
-            yield {
-                **shared, "tested": length, "accuracy": accuracy, "low": low, "high": high,
-                "floor": recorded_end_floor(run.record, length), "of": "stream", "rows": stream["rows"],
-            }  # fmt: skip
-
-
-def by_length(entries: Any) -> dict[int, Any]:
-    return {int(length): entry for length, entry in entries.items()} if isinstance(entries, dict) else {}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -76,19 +63,18 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def positions(runs: Iterable[Run]) -> list[Row]:
     """The accuracy by position: the median over seeds, their extremes, and the floor; long rows in geometric bins."""
-    groups: dict[tuple[str, int], list[Run]] = {}
-    for run in runs:
-        if run.record.get("accuracy_by_position"):
-            groups.setdefault((run.model, run.trained), []).append(run)
+    told = (run for run in runs if run.record.at_length.accuracy_by_position)
+    groups = measured.grouped(told, lambda run: (run.model, run.trained))
     return [row for (model, trained), same in groups.items() for row in _positions(model, trained, same)]
 
 
 def _positions(model: str, trained: int, runs: list[Run]) -> Iterator[Row]:
-    edges = bins(trained)
-    for begin, end in pairwise(edges):
-        seen = [value for run in runs if (value := _mean(run.record["accuracy_by_position"][begin:end])) is not None]
+    curves = [run.record.at_length.accuracy_by_position or [] for run in runs]
+    floors = runs[0].record.at_length.floor_by_position or []
+    for begin, end in pairwise(bins(trained)):
+        seen = [value for curve in curves if (value := _mean(curve[begin:end])) is not None]
         if seen:
-            floor = _mean((runs[0].record.get("floor_by_position") or [])[begin:end])
+            floor = _mean(floors[begin:end])
             yield {
                 "model": model, "trained": trained, "position": (begin + 1 + end) / 2, "accuracy": median(seen),
                 "least": min(seen), "most": max(seen), "floor": floor, "seeds": len(seen),
@@ -111,10 +97,10 @@ def off_distribution(runs: Iterable[Run]) -> list[Row]:
     """The accuracy off the data trained on, case by case, as a median over seeds; `worst` is of each seed's worst."""
     groups: dict[tuple[str, int, str], list[float]] = {}
     for run in runs:
-        found = run.record.get("off_distribution")
+        found = run.record.off_data
         if not found:
             continue
-        cases = {"worst": found.get("worst"), "as trained": run.record["accuracy"], **found["accuracy"]}
+        cases = {"worst": found.worst, "as trained": run.record.at_length.accuracy, **found.accuracy}
         for case, accuracy in cases.items():
             if accuracy is not None:
                 groups.setdefault((run.model, run.trained, case), []).append(accuracy)
@@ -133,10 +119,8 @@ def heat(runs: Iterable[Run]) -> list[Row]:
     if len({run.trained for run in held}) > 1:
         rows = [{**row, "tested": row["length"]} for row in at_length(held)]
     else:
-        rows = [row for row in tested(held) if row["of"] == "rows"]
-    groups: dict[tuple[str, int], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["model"], row["tested"]), []).append(row)
+        rows = [row for row in tested(held) if row["of"] == OnRows.kind]
+    groups = measured.grouped(rows, lambda row: (row["model"], row["tested"]))
     several = any(len(same) > 1 for same in groups.values())
     return [_heat(model, length, same, several) for (model, length), same in groups.items()]
 
@@ -158,44 +142,18 @@ def skill(accuracy: float, floor: float | None) -> float | None:
     return min(1.0, max(0.0, (accuracy - floor) / (1 - floor)))
 
 
-def reach(runs: Sequence[Run]) -> Row:
-    """How far one model keeps track: the longest length at whose end most seeds are at .99 or above.
-
-    Seeds of one length trained on are counted together; where several lengths were trained on, the best of them counts.
-    `longest` is the longest that it was tested at, `lost_at` the first beyond the reach, 0 and None where there is
-    none; `easy` says that at the length reached a guess scores as much.
-    """
-    lengths = sorted({run.trained for run in runs})
-    found = [_reach([run for run in runs if run.trained == trained]) for trained in lengths]
-    return max(found, key=lambda row: (row["reach"], row["longest"]))
-
-
-def _reach(runs: Sequence[Run]) -> Row:
-    rows = tested(runs)
-    lengths = sorted({row["tested"] for row in rows})
-    solved = [n for n in lengths if most([row["accuracy"] >= SOLVED for row in rows if row["tested"] == n])]
-    best = max(solved, default=0)
-    floor = [row["floor"] for row in rows if row["tested"] == best and row["floor"] is not None]
-    return {
-        "model": runs[0].model, "reach": best, "longest": max(lengths, default=0), "trained": runs[0].trained,
-        "lost_at": next((n for n in lengths if best and n > best), None), "seeds": len({run.seed for run in runs}),
-        "easy": bool(floor) and min(floor) >= SOLVED,
-    }  # fmt: skip
-
-
 def cost(runs: Iterable[Run]) -> list[Row]:
     """One row a cell: what it took, and the accuracy at the end of the longest rows tested."""
     rows = []
     for run in runs:
-        record = run.record
-        ends = [row for row in _tested(run) if row["of"] == "rows"]
-        seconds, speed = record.get("train_seconds"), record.get("tokens_per_second")
-        replicas = record.get("replicas") or 1
+        took = run.record.training
+        ends = [row for row in _tested(run) if row["of"] == OnRows.kind]
+        seconds, speed, replicas = took.train_seconds, took.tokens_per_second, took.replicas or 1
         rows.append({
-            "model": run.model, "trained": run.trained, "seed": run.seed, "parameters": record.get("parameters"),
-            "state": record.get("state_size"), "seconds": seconds / replicas if seconds else None,
-            "tokens": seconds * speed / replicas if seconds and speed else None, "steps": record.get("steps"),
+            "model": run.model, "trained": run.trained, "seed": run.seed, "parameters": took.parameters,
+            "state": took.state_size, "seconds": seconds / replicas if seconds else None,
+            "tokens": seconds * speed / replicas if seconds and speed else None, "steps": took.steps,
             "tested": ends[-1]["tested"] if ends else None, "accuracy": ends[-1]["accuracy"] if ends else None,
-            "device": record.get("device"),
+            "device": took.device,
         })  # fmt: skip
     return rows

@@ -10,10 +10,13 @@ from statetrack.formatting import first_sentence, plural, verb
 from statetrack.reports import asked, diagnosed, judged, provenance, tables, trained, words
 from statetrack.reports.figure import Figure
 from statetrack.reports.folder import Folder
-from statetrack.reports.judged import Claim, Judged
+from statetrack.reports.judged import Line
 from statetrack.reports.table import Table
 from statetrack.tasks import task as make_task
 from statetrack.verdicts.documents import DESIGN, PERMUTATIONS
+from statetrack.verdicts.judge import Sentence, counts
+from statetrack.verdicts.outcomes import OUTCOMES
+from statetrack.verdicts.reach import separation
 
 Block = Figure | Table
 DOCUMENTS = (
@@ -60,23 +63,23 @@ class Page:
 
 def page(folder: Folder, title: str, command: str) -> Page:
     """The whole report of a folder."""
-    rows = judged.judged(folder)
-    claims = judged.claims(folder) if folder.runs else []
+    lines = judged.lines(folder)
+    sentences = judged.sentences(folder) if folder.runs else []
     sections = [
-        _verdicts(folder, rows, claims),
+        _verdicts(folder, lines, sentences),
         *(_task(folder, task) for task in folder.tasks),
         *_diagnosis(folder),
         *_cost(folder),
         _about(folder),
     ]
     return Page(
-        title, words.summary(folder, rows, claims), _facts(folder, rows), _notices(folder),
+        title, words.summary(folder, lines, sentences), _facts(folder, lines), _notices(folder),
         [section for section in sections if section is not None], provenance.lines(folder, command),
     )  # fmt: skip
 
 
-def _facts(folder: Folder, rows: Sequence[Judged]) -> list[tuple[str, str]]:
-    counts, found = judged.counts(rows), folder.status.counts
+def _facts(folder: Folder, lines: Sequence[Line]) -> list[tuple[str, str]]:
+    given, found = counts(line.judged for line in lines), folder.status.counts
     done = found["done"] + found["diverged"]
     facts = [(f"{done:,}", "cell done" if done == 1 else "cells done")]
     facts += [(f"{found[name]:,}", name) for name in ("failed", "missing", "skipped", "running") if found[name]]
@@ -85,8 +88,8 @@ def _facts(folder: Folder, rows: Sequence[Judged]) -> list[tuple[str, str]]:
     facts += [(f"{len(folder.tasks):,}", "task" if len(folder.tasks) == 1 else "tasks")]
     noun = "model" if folder.runs or not folder.episodes else "subject"
     facts += [(f"{len(folder.models):,}", noun if len(folder.models) == 1 else f"{noun}s")]
-    if counts:
-        facts += [(str(counts[name]), name) for name in judged.OUTCOMES]
+    if given:
+        facts += [(str(given[name]), name) for name in OUTCOMES]
     return facts
 
 
@@ -94,9 +97,8 @@ def _notices(folder: Folder) -> list[str]:
     counts = folder.status.counts
     made = list(dict.fromkeys(folder.notices))
     if not folder.cells:
-        made.insert(
-            0, "The folder is empty of results. Fill it, for example: statetrack sweep demo --out " + str(folder.path)
-        )
+        fill = f"statetrack sweep demo --out {folder.path}"
+        made.insert(0, f"The folder is empty of results. Fill it, for example: {fill}")
     for name, why in NOT_DONE.items():
         if counts[name]:
             made.append(f"{plural(counts[name], 'cell')} {verb(counts[name])} {name}: {why}.")
@@ -108,16 +110,13 @@ def _notices(folder: Folder) -> list[str]:
     return made
 
 
-def _verdicts(folder: Folder, rows: Sequence[Judged], claims: Sequence[Claim]) -> Section:
-    blocks: list[Block] = []
-    overview = trained.reach(folder)
-    if overview is not None:
-        blocks.append(overview)
-    if rows:
+def _verdicts(folder: Folder, lines: Sequence[Line], sentences: Sequence[Sentence]) -> Section:
+    blocks = _there(trained.reach(folder))
+    if lines:
         several = len({run.protocol for run in folder.runs}) > 1
-        blocks += [tables.verdicts(rows, several), tables.reasons(rows)]
-    by_results = [each for each in claims if each.measured]
-    by_argument = [each for each in claims if not each.measured]
+        blocks += [tables.verdicts(lines, several), tables.reasons(lines)]
+    by_results = [each for each in sentences if each.measured]
+    by_argument = [each for each in sentences if not each.measured]
     if by_results:
         blocks.append(tables.claims(
             by_results, "documents", "What the design documents predict",
@@ -143,15 +142,13 @@ def _task(folder: Folder, task: str) -> Section | None:
     lead: list[str] = []
     blocks: list[Block] = []
     for protocol in folder.protocols(task):
-        found = words.separation(folder.of(task, protocol))
+        found = separation(run.record for run in folder.of(task, protocol))
         if found is not None:
             under = f"Under {protocol}: " if len(folder.protocols(task)) > 1 else ""
-            lead.append(under + found.text())
+            lead.append(under + words.apart(found))
         blocks += [*trained.figures(folder, task, protocol), tables.accuracies(folder, task, protocol)]
     if folder.asked(task):
-        blocks += asked.figures(folder, task)
-        table = tables.episodes(folder, task)
-        blocks += [table] if table is not None else []
+        blocks += [*asked.figures(folder, task), *_there(tables.episodes(folder, task))]
     if not blocks:
         lead = ["No cell of this task has a result; the reasons are under “About this run”."]
     return Section(f"task-{trained.slug(task)}", task, [*_about_task(task), *lead], blocks)
@@ -166,20 +163,17 @@ def _about_task(name: str) -> list[str]:
 
 
 def _diagnosis(folder: Folder) -> list[Section]:
-    if not folder.diagnoses and folder.comparison is None:
+    if not folder.diagnoses and folder.left_out is None:
         return []
     blocks: list[Block] = []
-    for task in dict.fromkeys(record["task"] for record in folder.diagnoses):
-        made = (tables.failures_of(folder, task), *diagnosed.figures(folder, task), tables.machines(folder, task))
-        blocks.append(tables.findings(folder, task))
-        blocks += [each for each in (*made, tables.transitions(folder, task)) if each is not None]
-    blocks += tables.ablations(folder)
-    expected = tables.patterns(folder)
-    blocks += [expected] if expected is not None else []
-    left = (folder.comparison or {}).get("left_out", [])
-    if left:
+    for task in dict.fromkeys(each.found.task for each in folder.diagnoses):
+        blocks += _there(tables.findings(folder, task), tables.failures_of(folder, task))
+        blocks += diagnosed.figures(folder, task)
+        blocks += _there(tables.machines(folder, task), tables.transitions(folder, task))
+    blocks += [*tables.ablations(folder), *_there(tables.patterns(folder))]
+    if folder.left_out:
         blocks.append(Table("left-out", "Not diagnosed", "Cells that were left out, and why.", ["what", "why"],
-                            [[each["what"], each["why"]] for each in left], folded=True))  # fmt: skip
+                            [[each.what, each.why] for each in folder.left_out], folded=True))  # fmt: skip
     lead = (
         "Why a model stops: what its state holds, how far apart true states stay, what reaches back, and which machine "
         "it has learned. Figures show the longest length that each model was trained on and at most three seeds of it; "
@@ -192,16 +186,16 @@ def _cost(folder: Folder) -> list[Section]:
     table = tables.costs(folder)
     if table is None:
         return []
-    return [
-        Section("cost", "Cost", ["What the results took, beside what they are worth."], [*trained.cost(folder), table])
-    ]
+    lead = "What the results took, beside what they are worth."
+    return [Section("cost", "Cost", [lead], [*trained.cost(folder), table])]
 
 
 def _about(folder: Folder) -> Section:
-    blocks: list[Block] = [tables.standing(folder)]
-    found = tables.troubles(folder)
-    blocks += [found] if found is not None else []
-    if folder.cells:
-        blocks.append(tables.cells(folder))
+    every = tables.cells(folder) if folder.cells else None
     lead = "How these results came about: commands, versions, seeds, devices, and what is missing."
+    blocks = _there(tables.standing(folder), tables.troubles(folder), every)
     return Section("about", "About this run", [lead], blocks)
+
+
+def _there(*blocks: Block | None) -> list[Block]:
+    return [block for block in blocks if block is not None]

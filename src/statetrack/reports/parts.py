@@ -8,6 +8,7 @@ from typing import Any
 
 from statetrack.formatting import DIGITS
 from statetrack.reports.series import MARKS, Series
+from statetrack.verdicts.reach import usual_length
 
 Spec = dict[str, Any]
 SOFT = "#8b93a1"  # of floors and marks that are no model, on both themes
@@ -35,9 +36,7 @@ def picked(inside: Spec) -> Spec:
     return inside | {"opacity": {"condition": {"param": "picked", "value": full}, "value": FADED}}
 
 
-PICK: Spec = {
-    "name": "picked", "select": {"type": "point", "fields": ["model"], "toggle": "true"}, "bind": "legend",
-}  # fmt: skip
+PICK: Spec = {"name": "picked", "select": {"type": "point", "fields": ["model"], "toggle": "true"}, "bind": "legend"}
 
 
 def length_axis(lengths: Iterable[int], field: str, title: str) -> Spec:
@@ -50,18 +49,14 @@ def length_axis(lengths: Iterable[int], field: str, title: str) -> Spec:
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
-def share_axis(values: Iterable[float | None], field: str = "accuracy", title: str = "accuracy") -> Spec:
+def share_axis(values: Iterable[float | None], title: str = "accuracy") -> Spec:
     """From a little below the least value to 1."""
     known = [value for value in values if value is not None]
     least = min([*known, 0.95])
     bottom = max(0.0, int(least * 20 - 0.5) / 20)
     scale = {"domain": [bottom, 1.0], "nice": False, "padding": 6}
-    return {
-        "field": field,
-        "type": "quantitative",
-        "scale": scale,
-        "axis": {"title": title, "format": ".2~f", "tickCount": 6},
-    }
+    axis = {"title": title, "format": ".2~f", "tickCount": 6}
+    return {"field": "accuracy", "type": "quantitative", "scale": scale, "axis": axis}
 
 
 def log_axis(values: Iterable[float], field: str, title: str) -> Spec:
@@ -102,12 +97,7 @@ def chosen(rows: Iterable[Spec]) -> tuple[list[int], list[Spec], list[Spec]]:
     lengths = sorted(set(every))
     if len(lengths) < 2:
         return lengths, [], []
-    return lengths, [{"name": "trained", "value": default_length(every)}], [{"filter": "datum.trained == trained"}]
-
-
-def default_length(lengths: Sequence[int]) -> int:
-    """The length that is shown first: that of most rows, the longer one of equals."""
-    return max(set(lengths), key=lambda length: (lengths.count(length), length))
+    return lengths, [{"name": "trained", "value": usual_length(every)}], [{"filter": "datum.trained == trained"}]
 
 
 def floor_layers(x: Spec, y: Spec, keep: Sequence[Spec] = ()) -> list[Spec]:
@@ -135,7 +125,6 @@ def height(series: Sequence[Series], least: int = 300) -> int:
 
 def seed_lines(series: Sequence[Series], x: Spec, y: Spec, tip: Sequence[str], keep: Sequence[Spec] = ()) -> list[Spec]:
     """Every seed as a faint point, and the median over seeds as a line with marks. `keep` filters the rows."""
-    tooltip = [_tip(name) for name in tip]
     middle = {**y, "aggregate": "median"}
     over = [
         _tip("model"), _tip(x["field"]), {**_tip(y["field"]), "aggregate": "median", "title": "median"},
@@ -143,7 +132,7 @@ def seed_lines(series: Sequence[Series], x: Spec, y: Spec, tip: Sequence[str], k
     ]  # fmt: skip
     points: Spec = {
         "transform": list(keep), "mark": {"type": "point", "filled": True, "size": 22},
-        "encoding": picked({"x": x, "y": y, **by_model(series, "shape"), "tooltip": tooltip, "full": 0.4}),
+        "encoding": picked({"x": x, "y": y, **by_model(series, "shape"), "tooltip": tips(*tip), "full": 0.4}),
     }  # fmt: skip
     line: Spec = {
         "params": [PICK], "transform": list(keep), "mark": {"type": "line"},
@@ -176,6 +165,13 @@ def lines(
     return [line, marks]
 
 
+def band(series: Sequence[Series], x: Spec, y: Spec, detail: Sequence[str], **mark: Any) -> Spec:
+    """A pale area from `low` to `high` in the colour of each model, for each of its cells that `detail` tells apart."""
+    edges = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **by_model(series)}
+    apart = [{"field": name, "type": "nominal"} for name in detail]
+    return {"mark": {"type": "area", **mark, "line": False}, "encoding": {**edges, "detail": apart}}
+
+
 def by_seed(series: Sequence[Series], seeds: Sequence[int], legend: bool = True) -> Spec:
     """The colour of the model and, where there are several seeds, the mark of the seed; else the mark of the model."""
     if len(seeds) < 2:
@@ -189,10 +185,8 @@ def by_seed(series: Sequence[Series], seeds: Sequence[int], legend: bool = True)
 def _tip(name: str) -> Spec:
     shares = ("accuracy", "low", "high", "floor", "last_quarter", "share", "skill", "least", "most")
     kind = "nominal" if name in ("model", "status", "of", "solved", "case", "shown", "device") else "quantitative"
-    tip: Spec = {"field": name, "type": kind}
-    if name in shares:
-        tip["format"] = EXACT
-    return tip | {"title": name.replace("_", " ")}
+    exact = {"format": EXACT} if name in shares else {}
+    return {"field": name, "type": kind, **exact, "title": name.replace("_", " ")}
 
 
 def tips(*names: str) -> list[Spec]:
@@ -206,10 +200,8 @@ def heat_map(
     y = {"field": "model", "type": "nominal", "sort": list(order), "axis": {"title": None, "labelPadding": 8}}
     place = {"x": x, "y": y}
     rect = {"type": "rect", "stroke": "white", "strokeOpacity": 0.25, "cornerRadius": 2, "invalid": "show"}
-    cells: Spec = {
-        "transform": list(keep), "mark": rect,
-        "encoding": {**place, "color": colour, "tooltip": list(tooltip)},
-    }  # fmt: skip
+    coloured = {**place, "color": colour, "tooltip": list(tooltip)}
+    cells: Spec = {"transform": list(keep), "mark": rect, "encoding": coloured}
     ink = {"condition": {"test": dark, "value": "white"}, "value": "#1c2128"}
     text: Spec = {
         "transform": list(keep), "mark": {"type": "text", "fontSize": 11},

@@ -5,46 +5,48 @@ from __future__ import annotations
 import platform
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
+from statetrack.asking.solvers import split_subject
 from statetrack.errors import BadInput
 from statetrack.reports.folder import Folder
-from statetrack.results import Cell, Store
-from statetrack.results import plans as plan
+from statetrack.results import Store, Sweep, TrainingRecord, plans
+from statetrack.results.cell import ASK, STREAM
 from statetrack.results.standing import ORDER
-from statetrack.sweeps import Sweep, shipped
-from statetrack.sweeps.kinds import KINDS
+from statetrack.verdicts.measured import grouped
 from statetrack.version import __version__
 
 MOST = 20  # command lines
-APART = ("name", "rates", "stream")  # of a protocol: they have options of their own
+APART = ("name", "rates", STREAM)  # of a protocol: they have options of their own
 
 
 def lines(folder: Folder, command: str) -> list[tuple[str, str]]:
     """What stands at the end of the page, each with its name."""
     counts = folder.status.counts
+    trainings = [record.training for record in folder.cells if isinstance(record, TrainingRecord)]
     made_by = ", ".join(f"{version} ({count})" for version, count in sorted(folder.versions.items()))
     return [
         ("this page", command),
         *(("results", line) for line in commands(folder)),
         ("cells", ", ".join(f"{counts[name]} {name}" for name in ORDER) + f", {len(folder.status.damaged)} damaged"),
         ("seeds", ", ".join(map(str, folder.seeds)) or "none"),
-        ("devices", _counted(folder, "device")),
+        ("devices", _counted(training.device for training in trainings)),
         ("statetrack", f"{__version__} made this page; results by version {made_by or 'none'}"),
-        ("torch", _counted(folder, "torch")),
+        ("torch", _counted(training.torch for training in trainings)),
         ("Python", platform.python_version()),
     ]
 
 
-def _counted(folder: Folder, name: str) -> str:
-    found = Counter(str(record[name]) for record in folder.cells if record.get(name))
+def _counted(names: Iterable[str]) -> str:
+    found = Counter(filter(None, names))
     return ", ".join(f"{value} ({count})" for value, count in sorted(found.items())) or "none said"
 
 
 def commands(folder: Folder) -> list[str]:
     """The sweeps of the folder, then each training that is of no sweep."""
     try:
-        sweeps = list(plan.saved(Store.existing(folder.path)))
+        sweeps = list(plans.saved(Store.existing(folder.path)))
     except BadInput:  # its plan is damaged, which the page says elsewhere
         sweeps = []
     made = [_sweep(each, folder) for each in sweeps]
@@ -55,38 +57,36 @@ def commands(folder: Folder) -> list[str]:
 
 
 def _sweep(sweep: Sweep, folder: Folder) -> str:
-    name = sweep.name if sweep.name in shipped() else f"{sweep.name}.yaml"
-    asked = [entry.cell.subject for entry in sweep.entries if entry.kind == KINDS["ask"] and " " in entry.cell.subject]
-    models = [f"--model {shlex.quote(model)}" for model in dict.fromkeys(each.rpartition(" ")[0] for each in asked)]
+    name = sweep.name if sweep.shipped else f"{sweep.name}.yaml"
+    asked = [split_subject(entry.cell.subject) for entry in sweep.entries if entry.cell.kind == ASK]
+    models = [f"--model {shlex.quote(model)}" for model in dict.fromkeys(model for model, _ in asked if model)]
     return " ".join(["statetrack sweep", shlex.quote(name), *models, "--out", shlex.quote(str(folder.path))])
 
 
 def _trainings(folder: Folder, planned: set[str]) -> list[str]:
-    groups: dict[str, list[Cell]] = {}
-    for run in folder.runs:
-        cell = Cell(**run.record["cell"])
-        if cell.key not in planned:
-            groups.setdefault(Cell(cell.task, cell.subject, cell.length, 0, cell.protocol).key, []).append(cell)
-    return [line for cells in groups.values() for line in _training(cells, folder)]
+    alone = (run.record for run in folder.runs if run.record.cell.key not in planned)
+    groups = grouped(alone, lambda record: record.cell.siblings)
+    return [line for records in groups.values() for line in _training(records, folder)]
 
 
-def _training(cells: list[Cell], folder: Folder) -> list[str]:
+def _training(records: list[TrainingRecord], folder: Folder) -> list[str]:
     """One line for each stretch of seeds that follow one another."""
-    seeds = sorted(cell.seed for cell in cells)
+    seeds = sorted(record.cell.seed for record in records)
     starts = [seed for seed in seeds if seed - 1 not in seeds]
-    first, rules = cells[0], cells[0].protocol
+    first, rules = records[0].cell, records[0].cell.protocol
+    steps = max((stream.steps for record in records for stream in record.streams), default=0)
     settings = [f"--set {key}={value}" for key, value in rules.items() if key not in APART]
     words = [
         "statetrack train", shlex.quote(first.task), shlex.quote(first.subject), f"--length {first.length}",
-        f"--protocol {shlex.quote(str(rules.get('name', '')))}", *_optional(rules), *settings,
+        f"--protocol {shlex.quote(str(rules.get('name', '')))}", *_optional(rules, steps), *settings,
         f"--out {shlex.quote(str(folder.path))}",
     ]  # fmt: skip
     return [f"{' '.join(words)} --seed {start} --seeds {_stretch(seeds, start)}" for start in starts]
 
 
-def _optional(rules: dict[str, Any]) -> list[str]:
+def _optional(rules: dict[str, Any], steps: int) -> list[str]:
     rates = ",".join(map(str, rules.get("rates", [])))
-    return [*([f"--lr {rates}"] if rates else []), *([f"--stream {rules['stream']}"] if rules.get("stream") else [])]
+    return [*([f"--lr {rates}"] if rates else []), *([f"--stream {steps}"] if steps else [])]
 
 
 def _stretch(seeds: list[int], start: int) -> int:

@@ -57,12 +57,9 @@ def group_of(subject: str) -> str:
     if ":" in name or "/" in name:
         return name
     name = ABLATION.sub("", name.lower())
-    sized = re.fullmatch(r"(.+?)-(?:\d+l(?:-small)?|\d+)", name)
+    sized = re.fullmatch(r"(.+?)-(?:\d+l(?:-small)?|\d+)", name) or re.fullmatch(r"(e88-gain-r)\d+", name)
     if sized:
         return sized[1]
-    reflections = re.fullmatch(r"(e88-gain-r)\d+", name)
-    if reflections:
-        return reflections[1]
     return "transformer" if name.startswith("transformer") else name
 
 

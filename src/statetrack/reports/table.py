@@ -83,8 +83,7 @@ class Table:
         kinds = "".join(_side([row[at] for row in self.rows]) for at in range(len(self.headers)))
         lines = [
             r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{kinds}}}",
-            r"\toprule",
-            " & ".join(map(latex, self.headers)) + r" \\", r"\midrule",
+            r"\toprule", " & ".join(map(latex, self.headers)) + r" \\", r"\midrule",
             *(" & ".join(latex(text_of(cell)) for cell in row) + r" \\" for row in self.rows),
             r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex(self.caption)}}}", rf"\label{{tab:{self.key}}}",
             r"\end{table}",
@@ -101,7 +100,7 @@ def _td(cell: Any, label: str = "") -> str:
         small = f"<small>{html.escape(cell.small)}</small>" if cell.small else ""
         return f"<td{label}><span>{html.escape(cell.text)}{small}</span></td>"
     text = text_of(cell)
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
+    if _is_number(cell):
         return f'<td class="number" data-value="{cell!r}"{label}>{html.escape(text)}</td>'
     short = len(text) <= (SHORT if " " in text else LONGEST_NAME)
     kind = ' class="name"' if short else ""
@@ -143,9 +142,9 @@ def latex(text: str) -> str:
 
 
 def _side(cells: Sequence[Any]) -> str:
-    numbers = [cell for cell in cells if cell is not None]
-    return (
-        "r"
-        if numbers and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in numbers)
-        else "l"
-    )
+    told = [cell for cell in cells if cell is not None]
+    return "r" if told and all(map(_is_number, told)) else "l"
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)

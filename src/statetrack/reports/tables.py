@@ -7,48 +7,44 @@ from statistics import median
 from typing import Any
 
 from statetrack.formatting import RULE, plural, shown
-from statetrack.reports import asked, diagnosed, judged, measured
-from statetrack.reports.folder import Folder, Run
-from statetrack.reports.judged import Claim, Judged
+from statetrack.reports import asked, diagnosed, measured
+from statetrack.reports.folder import Folder, Run, by_model
+from statetrack.reports.judged import Line
 from statetrack.reports.table import Chip, Note, Table
 from statetrack.reports.trained import slug
-from statetrack.results import Cell
-from statetrack.results.store import DONE
+from statetrack.results import Record, TrainingRecord
+from statetrack.results.diagnosis import NEVER
+from statetrack.results.records import DIVERGED, FAILED, SKIPPED
+from statetrack.theory.predictions import UNKNOWN
+from statetrack.theory.sources import SOURCES
+from statetrack.verdicts import ablations as forms_of_e88
+from statetrack.verdicts import patterns as section_6
+from statetrack.verdicts.judge import Judged, Sentence
 
 MOST_SYMBOLS = 16  # of an input that is written out
 MOST_STATES = 12  # of a machine whose steps are listed
 MOST_LISTED = 60  # failures and damaged files that are named one by one
 
 
-def verdicts(rows: Sequence[Judged], several_protocols: bool) -> Table:
+def verdicts(found: Sequence[Line], several_protocols: bool) -> Table:
     """One row a model and task: what exists, what training finds, what was seen."""
+    place = ["task", "protocol", "model"] if several_protocols else ["task", "model"]
     lines = []
-    for row in rows:
-        if not row.predictions:
-            lines.append([row.task, row.protocol, row.model, "nothing is known of it", "", Note(*row.seen), ""])
+    for line in found:
+        where, said = [getattr(line, name) for name in place], line.judged.predictions
+        if not said:
+            lines.append([*where, "nothing is known of it", "", Note(*line.seen), "", ""])
             continue
-        weights, training = row.predictions["weights"], row.predictions["training"]
+        weights, training = said["weights"], said["training"]
         conditions = f"; if {', '.join(weights.conditions)}" if weights.conditions else ""
         lines.append([
-            row.task, row.protocol, row.model,
-            Note(weights.outcome, f"{weights.why}{conditions} [{weights.status}]"), _chip(row, "weights"),
-            Note(*row.seen),
+            *where,
+            Note(weights.outcome, f"{weights.why}{conditions} [{weights.status}]"), _chip(line.judged, "weights"),
+            Note(*line.seen),
             Note(training.outcome, "" if training.why == weights.why else f"{training.why} [{training.status}]"),
-            _chip(row, "training"),
+            _chip(line.judged, "training"),
         ])  # fmt: skip
-    headers = [
-        "task",
-        "protocol",
-        "model",
-        "theory: weights that exist",
-        "verdict",
-        "seen",
-        "theory: training",
-        "verdict ",
-    ]
-    lines = [[*line, *[""] * (len(headers) - len(line))] for line in lines]
-    if not several_protocols:
-        headers, lines = _without(headers, lines, 1)
+    headers = [*place, "theory: weights that exist", "verdict", "seen", "theory: training", "verdict "]
     caption = (
         "What theory says of the weights that exist, and of those that training finds, beside what was seen. Failed "
         "training never refutes that weights exist; a claim about training needs three seeds."
@@ -56,22 +52,17 @@ def verdicts(rows: Sequence[Judged], several_protocols: bool) -> Table:
     return Table("verdicts", "Model by model", caption, headers, lines, download=True, sentences=True)
 
 
-def _without(headers: list[str], rows: list[list[Any]], column: int) -> tuple[list[str], list[list[Any]]]:
-    return headers[:column] + headers[column + 1 :], [row[:column] + row[column + 1 :] for row in rows]
+def _chip(judged: Judged, about: str) -> Chip | str:
+    return "" if judged.predictions[about].outcome == UNKNOWN else Chip(judged.verdicts[about].outcome)
 
 
-def _chip(row: Judged, about: str) -> Chip | Note | str:
-    if row.predictions[about].outcome == "unknown":
-        return ""
-    return Chip(row.verdicts[about].outcome)
-
-
-def reasons(rows: Sequence[Judged]) -> Table:
+def reasons(found: Sequence[Line]) -> Table:
     """Why each verdict was given, and where the prediction comes from."""
     lines = [
-        [one["task"], one["protocol"], one["model"], one["about"], one["theory"], Chip(one["verdict"]), one["because"],
-         one["seeds"], one["source"]]
-        for one in judged.plain(rows) if one["theory"] != "unknown"
+        [line.task, line.protocol, line.model, about, said.outcome, Chip(given.outcome), given.why, given.seeds,
+         SOURCES[said.source]]
+        for line in found for about, said in line.judged.predictions.items()
+        if said.outcome != UNKNOWN and (given := line.judged.verdicts[about])
     ]  # fmt: skip
     headers = ["task", "protocol", "model", "about", "theory", "verdict", "because", "seeds", "source"]
     return Table(
@@ -80,17 +71,15 @@ def reasons(rows: Sequence[Judged]) -> Table:
     )  # fmt: skip
 
 
-def claims(found: Sequence[Claim], key: str, title: str, caption: str, folded: bool) -> Table:
+def claims(found: Sequence[Sentence], key: str, title: str, caption: str, folded: bool) -> Table:
     several = len({each.prediction.document for each in found}) > 1
     lines = [
         [Note(each.prediction.section, each.prediction.document if several else ""), each.prediction.says,
-         Chip(each.verdict.outcome),
-         each.verdict.why.removeprefix("by argument: "), each.verdict.seeds]
+         Chip(each.verdict.outcome), each.verdict.why, each.verdict.seeds]
         for each in found
     ]  # fmt: skip
-    return Table(
-        key, title, caption, ["section", "what it says", "verdict", "because", "seeds"], lines, folded, True, True
-    )
+    headers = ["section", "what it says", "verdict", "because", "seeds"]
+    return Table(key, title, caption, headers, lines, folded, True, True)
 
 
 def accuracies(folder: Folder, task: str, protocol: str) -> Table:
@@ -99,13 +88,12 @@ def accuracies(folder: Folder, task: str, protocol: str) -> Table:
     rows = measured.at_length(runs)
     lengths = sorted({row["length"] for row in rows})
     lines = []
-    for model in dict.fromkeys(run.model for run in runs):
+    for model in by_model(runs):
         mine = [[row for row in rows if row["model"] == model and row["length"] == length] for length in lengths]
         lines.append([model, *(_accuracy(cells) for cells in mine)])
     floors = [median(row["floor"] or 0 for row in rows if row["length"] == length) for length in lengths]
     lines.append(["floor", *(shown(floor) for floor in floors)])
-    several = len(folder.protocols(task)) > 1
-    where = f"{task}, {protocol}" if several else task
+    where = f"{task}, {protocol}" if len(folder.protocols(task)) > 1 else task
     caption = (
         f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets the "
         "lowest and the highest, where they differ, how many solved it (99 % over the last quarter), and how many "
@@ -121,7 +109,7 @@ def _accuracy(rows: Sequence[dict[str, Any]]) -> str:
     accuracies = [row["accuracy"] for row in rows]
     low, high = shown(min(accuracies)), shown(max(accuracies))
     spread = "" if low == high else f"{low}–{high}, "
-    lost = sum(row["status"] == "diverged" for row in rows)
+    lost = sum(row["status"] == DIVERGED for row in rows)
     diverged = f", {lost} diverged" if lost else ""
     return f"{shown(median(accuracies))} ({spread}{sum(row['solved'] for row in rows)}/{len(rows)}{diverged})"
 
@@ -139,16 +127,9 @@ def costs(folder: Folder) -> Table | None:
                 ", ".join(sorted({str(row["device"]) for row in mine})),
             ])  # fmt: skip
     headers = [
-        "task",
-        "model",
-        "cells",
-        "parameters",
-        "numbers in the state",
-        "tokens trained on",
-        "seconds",
-        "seconds in all",
-        "device",
-    ]
+        "task", "model", "cells", "parameters", "numbers in the state", "tokens trained on", "seconds",
+        "seconds in all", "device",
+    ]  # fmt: skip
     caption = "What each model took: medians over its cells, and the sum of their seconds of training."
     return Table("cost", "Tokens, seconds, parameters", caption, headers, lines, download=True) if lines else None
 
@@ -184,8 +165,7 @@ def failures_of(folder: Folder, task: str) -> Table | None:
         return None
     lines = [
         [row["model"], row["trained"], row["seed"],
-         _length(row["measured"], row["measured_low"], row["measured_high"], row["beyond"]),
-         _predicted(row),
+         _length(row["measured"], row["measured_low"], row["measured_high"], row["beyond"]), _predicted(row),
          row["ratio"], row["step_rate"]]
         for row in rows
     ]  # fmt: skip
@@ -205,15 +185,15 @@ def _length(length: float | None, low: float | None, high: float | None, beyond:
 
 
 def _predicted(row: dict[str, Any]) -> str:
-    if row["conclusion"] == "never represented":
-        return row["conclusion"]
+    if row["conclusion"] == NEVER:
+        return NEVER
     return _length(row["predicted"], row["predicted_low"], row["predicted_high"], row["predicted_beyond"])
 
 
 def ablations(folder: Folder) -> list[Table]:
     """The forms of E88 side by side."""
     made = []
-    for each in (folder.comparison or {}).get("ablations", []):
+    for each in forms_of_e88.ablations(folder.seen):
         lines = [
             [form["form"], form["subject"], len(form["seeds"]), _spread(form["accuracy"]),
              _spread(form["last_quarter"]),
@@ -232,17 +212,14 @@ def ablations(folder: Folder) -> list[Table]:
 
 
 def _spread(values: Sequence[float]) -> str:
-    return (
-        ""
-        if not values
-        else shown(values[0])
-        if min(values) == max(values)
-        else f"{shown(min(values))} to {shown(max(values))}"
-    )
+    if not values:
+        return ""
+    low, high = shown(min(values)), shown(max(values))
+    return low if min(values) == max(values) else f"{low} to {high}"
 
 
 def patterns(folder: Folder) -> Table | None:
-    found = [each for each in (folder.comparison or {}).get("patterns", []) if each["task"]]
+    found = [each for each in section_6.patterns(folder.seen) if each["task"]]
     if not found:
         return None
     lines = [
@@ -261,26 +238,21 @@ def patterns(folder: Folder) -> Table | None:
 def findings(folder: Folder, task: str) -> Table:
     """What was found of each diagnosed cell, in the words of the diagnosis."""
     lines = [
-        [record["label"], record["trained"], record["seed"], record["conclusion"], " ".join(record["sentences"])]
-        for record in diagnosed.of(folder, task)
+        [each.label, each.found.trained, each.found.seed, each.found.conclusion, " ".join(each.found.sentences)]
+        for each in diagnosed.of(folder, task)
     ]
     headers = ["model", "trained", "seed", "what was found", "in words"]
     caption = "Why each model stops, or does not: the conclusion of its diagnosis and the sentences behind it."
-    return Table(
-        f"{slug(task)}-findings", f"{task}: what was found", caption, headers, lines, download=True, sentences=True
-    )
+    return Table(f"{slug(task)}-findings", f"{task}: what was found", caption, headers, lines, False, True, True)
 
 
 def machines(folder: Folder, task: str) -> Table | None:
     """The machine that each network has learned, beside the task's."""
     lines = []
-    for record in diagnosed.of(folder, task):
-        part = record["automaton"]
-        if "absent" in part:
-            continue
+    for of, part in diagnosed.parts_of(diagnosed.of(folder, task), "automaton"):
         where = part["difference"] or part["error_string"]
         lines.append([
-            record["label"], record["seed"], part["states"], part["task_states"], part["equal"], part["agreement"],
+            of["model"], of["seed"], part["states"], part["task_states"], part["equal"], part["agreement"],
             _string(where), part["says"],
         ])  # fmt: skip
     headers = ["model", "seed", "states", "states of the task", "equal", "agreement", "first wrong after", "in words"]
@@ -304,13 +276,12 @@ def transitions(folder: Folder, task: str) -> Table | None:
     """Every step of the extracted machines that are small enough to be read."""
     lines = []
     symbols = 0
-    for record in diagnosed.of(folder, task):
-        part = record["automaton"]
-        if "absent" in part or max(part["states"], part["task_states"]) > MOST_STATES:
+    for of, part in diagnosed.parts_of(diagnosed.of(folder, task), "automaton"):
+        if max(part["states"], part["task_states"]) > MOST_STATES:
             continue
         symbols = max(symbols, len(part["task_steps"][0]))
         for state, steps in enumerate(part["steps"]):
-            lines.append([record["label"], record["seed"], state, part["answers"][state], *steps])
+            lines.append([of["model"], of["seed"], state, part["answers"][state], *steps])
     lines = [[*line, *[None] * (4 + symbols - len(line))] for line in lines]
     headers = ["model", "seed", "state", "answer", *(f"on input {symbol}" for symbol in range(symbols))]
     caption = f"The steps of the extracted machines of at most {MOST_STATES} states; 0 is the start."
@@ -330,8 +301,8 @@ def standing(folder: Folder) -> Table:
 
 def troubles(folder: Folder) -> Table | None:
     """Each cell or file without a result, with the reason; reasons of skipped cells once, with their count."""
-    lines: list[list[Any]] = [["failed", *_cut(line)] for line in folder.status.failures]
-    lines += [["skipped", plural(count, "cell"), why] for why, count in folder.status.skipped.items()]
+    lines: list[list[Any]] = [[FAILED, str(each.cell), each.reason] for each in folder.status.failures]
+    lines += [[SKIPPED, plural(count, "cell"), why] for why, count in folder.status.skipped.items()]
     lines += [["damaged", each.path.name, each.why] for each in folder.status.damaged]
     if not lines:
         return None
@@ -342,40 +313,23 @@ def troubles(folder: Folder) -> Table | None:
     )  # fmt: skip
 
 
-def _cut(line: str) -> list[str]:
-    what, _, why = line.partition(": ")
-    return [what, why]
-
-
 def cells(folder: Folder) -> Table:
     """Every cell, for the CSV file."""
     found = {id(run.record): run for run in folder.runs}
     lines = [_cell(record, found.get(id(record))) for record in folder.cells]
     headers = [
-        "key",
-        "task",
-        "model",
-        "length",
-        "seed",
-        "protocol",
-        "status",
-        "accuracy",
-        "floor",
-        "last quarter",
-        "version",
+        "key", "task", "model", "length", "seed", "protocol", "status", "accuracy", "floor", "last quarter", "version",
         "reason",
-    ]
-    return Table(
-        "cells", "Every cell", "One row a cell, as `statetrack results` prints them.", headers, lines, folded=True,
-        download=True,
-    )  # fmt: skip
+    ]  # fmt: skip
+    caption = "One row a cell, as `statetrack results` prints them."
+    return Table("cells", "Every cell", caption, headers, lines, folded=True, download=True)
 
 
-def _cell(record: dict[str, Any], run: Run | None) -> list[Any]:
-    cell = Cell(**record["cell"])
+def _cell(record: Record, run: Run | None) -> list[Any]:
+    cell, here = record.cell, record.at_length if isinstance(record, TrainingRecord) else None
     return [
         cell.key, cell.task, cell.subject, cell.length, cell.seed,
-        run.protocol if run else str(cell.protocol.get("name", "")), record.get("status", DONE),
-        record["accuracy"] if run else None, record["floor"] if run else None, record.get("tail_accuracy"),
-        str(record.get("version", "")), str(record.get("reason", "")),
+        run.protocol if run else str(cell.protocol.get("name", "")), record.status,
+        here.accuracy if here and run else None, here.floor if here and run else None,
+        here.tail_accuracy if here else None, record.version, record.reason,
     ]  # fmt: skip

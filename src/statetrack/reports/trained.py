@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from statetrack.formatting import RULE, plural, shown
 from statetrack.reports import measured, parts
 from statetrack.reports.figure import Figure
-from statetrack.reports.folder import Folder, Run
+from statetrack.reports.folder import Folder, Run, by_model
 from statetrack.reports.series import Series
+from statetrack.results.evaluations import OnStream
+from statetrack.verdicts import reach as verdicts
+from statetrack.verdicts.reach import Reach
 
 CASES = (
     "worst", "as trained", "p=0.02", "p=0.1", "p=0.9", "p=0.98", "all zeros", "all ones", "alternating",
@@ -55,17 +59,13 @@ def accuracy(key: str, where: str, runs: list[Run], series: Sequence[Series]) ->
     x = parts.length_axis([row["length"] for row in rows], "length", "length trained and tested on")
     y = parts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")])
     tip = ("model", "length", "seed", "accuracy", "low", "high", "floor", "last_quarter", "status")
-    spec = {
-        "data": DATA,
-        "height": parts.height(series),
-        "layer": [*parts.floor_layers(x, y), *parts.seed_lines(series, x, y, tip)],
-    }
+    layers = [*parts.floor_layers(x, y), *parts.seed_lines(series, x, y, tip)]
+    spec = {"data": DATA, "height": parts.height(series), "layer": layers}
     return Figure(
         f"{key}-accuracy", f"{where}: accuracy against length",
         "Each model was trained and tested at the length below it. Faint marks are seeds, the line is their median, "
         "the dashed grey line is the floor: the score of the best answer for each position without looking at the "
-        "input. "
-        "Only what lies above it is skill. " + one_seed(rows, "length"),
+        "input. Only what lies above it is skill. " + one_seed(rows, "length"),
         f"Accuracy of {plural(len(series), 'model')} on {where} at "
         f"{plural(len({row['length'] for row in rows}), 'length')}, with the floor.",
         rows, spec,
@@ -90,7 +90,7 @@ def strip(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Fi
     rows = measured.at_length(runs)
     length = rows[0]["length"]
     y = {"field": "model", "type": "nominal", "sort": [one.label for one in series], "axis": {"title": None}}
-    x = parts.share_axis([row[name] for row in rows for name in ("low", "floor")]) | {"field": "accuracy"}
+    x = parts.share_axis([row[name] for row in rows for name in ("low", "floor")])
     colour = parts.by_model(series, legend=False)
     tooltip = parts.tips("model", "seed", "accuracy", "low", "high", "floor", "last_quarter", "status")
     low = {**x, "field": "low"}
@@ -121,24 +121,18 @@ def strip(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Fi
 def heat(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Figure:
     rows = measured.heat(runs)
     several = len({run.trained for run in runs}) > 1
-    trained = runs[0].trained
-    title = "length trained and tested on" if several else f"length tested (trained at {trained:,})"
+    title = "length trained and tested on" if several else f"length tested (trained at {runs[0].trained:,})"
     what = "over all positions" if several else "over the last 32 positions"
-    alone = all(row["seeds"] == 1 for row in rows)
-    seeds = "of one seed" if alone else "median over seeds (* one seed)"
-    x = {
-        "field": "length",
-        "type": "ordinal",
-        "axis": {"title": title, "labelAngle": 0, "format": ",", "labelOverlap": True},
-    }
+    seeds = "of one seed" if all(row["seeds"] == 1 for row in rows) else "median over seeds (* one seed)"
+    axis = {"title": title, "labelAngle": 0, "format": ",", "labelOverlap": True}
+    x = {"field": "length", "type": "ordinal", "axis": axis}
     tooltip = parts.tips("model", "length", "accuracy", "floor", "skill", "seeds")
     order = [one.label for one in series]
     spec = {"data": DATA, **parts.heat_map(x, order, parts.skill_colour(), parts.DARK, tooltip)}
     return Figure(
         f"{key}-heat", f"{where}: every model at every length",
-        f"The number is the accuracy {what}, {seeds}, {RULE}. The colour is how much of the way from "
-        "the floor to 1 is made: pale is no better than a guess, dark is right, grey means that a guess is right "
-        "already.",
+        f"The number is the accuracy {what}, {seeds}, {RULE}. The colour is how much of the way from the floor to 1 "
+        "is made: pale is no better than a guess, dark is right, grey means that a guess is right already.",
         f"Heat map of {plural(len(series), 'model')} by {plural(len({row['length'] for row in rows}), 'length')} on "
         f"{where}.",
         rows, spec,
@@ -148,29 +142,23 @@ def heat(key: str, where: str, runs: list[Run], series: Sequence[Series]) -> Fig
 def generalisation(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
     lengths, params, keep = parts.chosen(rows)
     x = parts.length_axis([row["tested"] for row in rows], "tested", "length tested")
-    y = parts.share_axis(
-        [row[name] for row in rows for name in ("accuracy", "floor")], title="accuracy at the end of a row"
-    )
+    shares = [row[name] for row in rows for name in ("accuracy", "floor")]
+    y = parts.share_axis(shares, "accuracy at the end of a row")
     tip = ("model", "trained", "tested", "seed", "accuracy", "low", "high", "floor", "of")
     mark = {
         "transform": [*keep, {"aggregate": [{"op": "min", "field": "trained", "as": "trained"}]}],
         "mark": {"type": "rule", "strokeWidth": 1, "color": parts.SOFT, "opacity": 0.7},
         "encoding": {"x": {**x, "field": "trained"}},
     }
-    spec = {
-        "data": DATA,
-        "height": parts.height(series),
-        "params": params,
-        "layer": [mark, *parts.floor_layers(x, y, keep), *parts.seed_lines(series, x, y, tip, keep)],
-    }
-    streamed = any(row["of"] == "stream" for row in rows)
+    layers = [mark, *parts.floor_layers(x, y, keep), *parts.seed_lines(series, x, y, tip, keep)]
+    spec = {"data": DATA, "height": parts.height(series), "params": params, "layer": layers}
+    streamed = any(row["of"] == OnStream.kind for row in rows)
+    stream = ", along a stream of the last 1,024 before the mark" if streamed else ""
     return Figure(
         f"{key}-generalisation", f"{where}: length generalisation",
         "Trained at the length of the thin vertical line, tested at longer rows (logarithmic axis). The accuracy is "
-        "that "
-        "of the last 32 positions" + (", along a stream of the last 1,024 before the mark" if streamed else "") + ". A "
-        "model that keeps its state is a flat line at 1; one that fades bends down to the dashed floor. Lines that "
-        "lie on one another part when a name in the legend is clicked. "
+        f"that of the last 32 positions{stream}. A model that keeps its state is a flat line at 1; one that fades "
+        "bends down to the dashed floor. Lines that lie on one another part when a name in the legend is clicked. "
         + one_seed(rows, "trained"),
         f"Accuracy at the end of rows up to {max(row['tested'] for row in rows):,} steps on {where}, "
         f"{plural(len(series), 'model')}.",
@@ -184,8 +172,7 @@ def positions(key: str, where: str, rows: list[Row], series: Sequence[Series]) -
     x = parts.length_axis(marks, "position", "position in the row")
     y = parts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")])
     tooltip = parts.tips("model", "position", "accuracy", "least", "most", "floor", "seeds")
-    drawn = parts.lines(series, x, y, tooltip, keep=keep)
-    layers = [*parts.floor_layers(x, y, keep), *drawn]
+    layers = [*parts.floor_layers(x, y, keep), *parts.lines(series, x, y, tooltip, keep=keep)]
     spec = {"data": DATA, "height": parts.height(series, 280), "params": params, "layer": layers}
     return Figure(
         f"{key}-positions", f"{where}: accuracy by position",
@@ -202,20 +189,14 @@ def off_distribution(key: str, where: str, rows: list[Row], series: Sequence[Ser
     lengths, params, keep = parts.chosen(rows)
     known = [case for case in CASES if any(row["case"] == case for row in rows)]
     order = [*known, *sorted({row["case"] for row in rows} - set(known))]
-    x = {
-        "field": "case", "type": "nominal", "sort": order,
-        "axis": {
-            "title": None, "orient": "top", "labelAngle": -35, "labelAlign": "left",
-            "labelExpr": "split(datum.label, ',')[0]",
-        },
-    }  # fmt: skip
+    turned = {"labelAngle": -35, "labelAlign": "left", "labelExpr": "split(datum.label, ',')[0]"}
+    x = {"field": "case", "type": "nominal", "sort": order, "axis": {"title": None, "orient": "top", **turned}}
     colour = parts.skill_colour(title="accuracy")
     colour["scale"] = {**colour["scale"], "domain": [0.4, 1]}
     colour["legend"] = {**colour["legend"], "orient": "bottom"}
     tooltip = parts.tips("model", "trained", "case", "accuracy", "seeds")
-    dark = "datum.skill > 0.73"
     names = [one.label for one in series if any(row["model"] == one.label for row in rows)]
-    spec = {"data": DATA, "params": params, **parts.heat_map(x, names, colour, dark, tooltip, keep)}
+    spec = {"data": DATA, "params": params, **parts.heat_map(x, names, colour, "datum.skill > 0.73", tooltip, keep)}
     return Figure(
         f"{key}-off", f"{where}: off the data trained on",
         "The accuracy at the length trained on, for other rates of ones (p) and for rows that random data never "
@@ -233,9 +214,10 @@ def reach(folder: Folder) -> Figure | None:
         for protocol in folder.protocols(task):
             runs = folder.of(task, protocol)
             where = task if len(folder.protocols(task)) == 1 else f"{task}, {protocol}"
-            for model in dict.fromkeys(run.model for run in runs):
-                row = measured.reach([run for run in runs if run.model == model])
-                rows.append({"task": where, **row, "shown": reach_text(row), "times": row["reach"] / row["trained"]})
+            for model, same in by_model(runs).items():
+                found = verdicts.reach(run.record for run in same)
+                told = {"shown": reach_text(found), "times": found.reach / found.trained}
+                rows.append({"task": where, "model": model, **asdict(found), **told})
     if not rows:
         return None
     names = [one.label for one in folder.drawn(row["model"] for row in rows)]
@@ -246,9 +228,7 @@ def reach(folder: Folder) -> Figure | None:
     }  # fmt: skip
     most = max(4, math.ceil(math.log2(max(row["times"] for row in rows) or 1)))  # doublings
     scale = {"domain": [0.5, 2**most], "type": "log", "base": 2, "range": parts.SKILL, "clamp": True}
-    none = [
-        {"test": "datum.reach == 0", "value": parts.SKILL[0]}, {"test": "datum.easy", "value": "#c9cdd3"},
-    ]  # fmt: skip
+    none = [{"test": "datum.reach == 0", "value": parts.SKILL[0]}, {"test": "datum.easy", "value": "#c9cdd3"}]
     legend = {
         "title": "times the length trained on", "values": [2**n for n in range(0, most + 1, most // 4)],
         "format": ",d", "orient": "bottom", "direction": "horizontal",
@@ -268,14 +248,14 @@ def reach(folder: Folder) -> Figure | None:
     )  # fmt: skip
 
 
-def reach_text(row: dict[str, Any]) -> str:
+def reach_text(found: Reach) -> str:
     """
-    >>> reach_text({"reach": 192, "longest": 192}), reach_text({"reach": 0, "longest": 192})
+    >>> reach_text(Reach(192, 192, 64, None, 3, False)), reach_text(Reach(0, 192, 64, None, 3, False))
     ('≥ 192', '–')
     """
-    if not row["reach"]:
+    if not found.reach:
         return "–"
-    return f"{'≥ ' if row['reach'] == row['longest'] else ''}{row['reach']:,}"
+    return f"{'≥ ' if found.reach == found.longest else ''}{found.reach:,}"
 
 
 def cost(folder: Folder) -> list[Figure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,9 @@ def bundle() -> str:
     if kept.is_file():
         return kept.read_text(encoding="utf-8")
     text: str = made_by.javascript_bundle()
-    try:
+    with suppress(OSError, ValueError):  # a home that cannot be written to costs the seconds again, no more
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_whole(kept, text.encode())
-    except (OSError, ValueError):  # a home that cannot be written to costs the seconds again, no more
-        return text
     return text
 
 

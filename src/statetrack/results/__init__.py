@@ -5,6 +5,12 @@ It needs neither torch nor typer, and imports nothing of statetrack but what eve
 
 from statetrack.results.archive import merge, pack, unpack
 from statetrack.results.cell import Cell
+from statetrack.results.plans import Sweep
+from statetrack.results.records import AskedRecord, Record, TrainingRecord
+from statetrack.results.standing import Status, status
 from statetrack.results.store import Damage, Store
 
-__all__ = ["Cell", "Damage", "Store", "merge", "pack", "unpack"]
+__all__ = [
+    "AskedRecord", "Cell", "Damage", "Record", "Status", "Store", "Sweep", "TrainingRecord", "merge", "pack", "status",
+    "unpack",
+]  # fmt: skip

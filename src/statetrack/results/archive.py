@@ -1,5 +1,7 @@
-"""Join folders of cells, and pack a folder into one file and back. The better record of a cell stays: a result before
-a reason why it was skipped, that before a failure; among equals the one that is there. Its diagnosis goes with it.
+"""Join folders of cells, and pack a folder into one file and back.
+
+The better record of a cell stays: a result before a reason why it was skipped, that before a failure; among equals the
+one that is there, with the evaluations of both. Its diagnosis goes with it.
 """
 
 from __future__ import annotations
@@ -18,13 +20,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from statetrack.errors import BadInput
-from statetrack.files import together
-from statetrack.results.cell import Cell
-from statetrack.results.diagnosis import FOLDER, of_cell, path_of
-from statetrack.results.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, read_record
+from statetrack.files import copy_whole, together
+from statetrack.results.diagnosis import FOLDER, of_cell, store_path
+from statetrack.results.records import Record, TrainingRecord, is_better, unite
+from statetrack.results.store import Damage, Store
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
-RANK = {**dict.fromkeys(FINISHED, 3), SKIPPED: 2, FAILED: 1}
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
 SIDE = re.compile(r"[0-9a-f]{20}\.(json|safetensors)")
 DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
@@ -37,12 +38,16 @@ class Joined:
 
     taken: int = 0
     kept: int = 0  # there already, as good or better
+    evaluations: int = 0  # taken into records that were there
     diagnoses: int = 0  # taken
     damaged: list[Damage] = field(default_factory=list)
 
 
 def merge(sources: list[Path], target: Path) -> Joined:
-    """Copy the cells of folders into one, with their weights, diagnoses and plans."""
+    """Copy the cells of folders into one, with their weights, diagnoses and plans.
+
+    What compares the diagnosed cells is not copied; `statetrack.verdicts.comparison` makes it anew for the whole.
+    """
     stores = [Store.existing(source) for source in sources]
     home, joined = Store(target), Joined()
     for store in stores:
@@ -52,50 +57,38 @@ def merge(sources: list[Path], target: Path) -> Joined:
             if isinstance(record, Damage):
                 joined.damaged.append(record)
                 continue
-            if _take(store, home, record):
-                joined.taken += 1
-            else:
-                joined.kept += 1
+            _take(store, home, record, joined)
             joined.diagnoses += _take_diagnosis(store, home, record)
         _take_hidden(store, home)
-    if joined.diagnoses:
-        from statetrack.verdicts.comparison import compare_again  # which itself reads folders of cells
-
-        compare_again(home)
     return joined
 
 
-def _take(store: Store, home: Store, record: dict[str, Any]) -> bool:
-    cell = Cell(**record["cell"])
-    there = read_record(home.path(cell))
-    if isinstance(there, dict) and _rank(there) >= _rank(record):
-        return False
-    weights = store.path(cell, "safetensors")
-    if weights.exists():
-        _copy(weights, home.path(cell, "safetensors"))
-    home.write(cell, record)
-    return True
+def _take(store: Store, home: Store, record: Record, joined: Joined) -> None:
+    """A record that is new or better comes with its files as they are; of one that is as good, the evaluations."""
+    there = home.record(record.cell)
+    if there is None or is_better(record, there):
+        home.adopt(record.cell, [*store.files(record.cell, "safetensors"), *store.files(record.cell)])
+        joined.taken += 1
+        return
+    united = unite(there, record)
+    if isinstance(united, TrainingRecord) and isinstance(there, TrainingRecord) and united != there:
+        home.write(united)
+        joined.evaluations += len(united.evaluations) - len(there.evaluations)
+    joined.kept += 1
 
 
-def _take_diagnosis(store: Store, home: Store, record: dict[str, Any]) -> bool:
-    """A diagnosis is of one record's weights: it goes with that record, and does not replace one that is there."""
-    cell = Cell(**record["cell"])
-    path = _diagnosis(store, cell)
-    if path is None or _diagnosis(home, cell) or home.record(cell) != record:
+def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
+    """A diagnosis is of one training's weights: it goes with them, and does not replace one that is there."""
+    there = home.record(record.cell)
+    if not (isinstance(record, TrainingRecord) and isinstance(there, TrainingRecord)):
         return False
-    target = path_of(home.folder, cell.key)
+    if of_cell(store, record.cell) is None or of_cell(home, record.cell) or there.training != record.training:
+        return False
+    path = store_path(store, record.cell)
+    target = home.folder / FOLDER / path.name
     target.parent.mkdir(exist_ok=True)
-    _copy(path, target)
+    copy_whole(path, target)
     return True
-
-
-def _diagnosis(store: Store, cell: Cell) -> Path | None:
-    """Where the whole diagnosis of a cell lies, if there is one."""
-    return path_of(store.folder, cell.key) if of_cell(store.folder, cell) else None
-
-
-def _rank(record: dict[str, Any]) -> int:
-    return RANK[record.get("status", DONE)]
 
 
 def _take_hidden(store: Store, home: Store) -> None:
@@ -104,12 +97,7 @@ def _take_hidden(store: Store, home: Store) -> None:
         target = home.folder / path.relative_to(store.folder)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            _copy(path, target)
-
-
-def _copy(path: Path, target: Path) -> None:
-    with together(target) as (part,):
-        shutil.copyfile(path, part)
+            copy_whole(path, target)
 
 
 def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool = False, diagnoses: bool = True) -> int:
@@ -120,12 +108,12 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
     if not archive.name.endswith(ENDINGS):
         raise BadInput(f"{archive} should end in {', '.join(ENDINGS)}")
     store = Store.existing(folder)
-    cells = [Cell(**record["cell"]) for record in store.records()]
-    paths = [store.path(cell) for cell in cells]
+    cells = [record.cell for record in store.records()]
+    paths = [path for cell in cells for path in store.files(cell)]
     if weights:
-        paths += [path for cell in cells if (path := store.path(cell, "safetensors")).exists()]
+        paths += [path for cell in cells for path in store.files(cell, "safetensors")]
     if diagnoses:
-        paths += [found for cell in cells if (found := _diagnosis(store, cell))]
+        paths += [store_path(store, cell) for cell in cells if of_cell(store, cell)]
     paths += _hidden(store, checkpoints)
     with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:

@@ -1,12 +1,18 @@
-"""A cell is one thing measured: (task, subject, length, seed, protocol). Its key is a hash of that description."""
+"""A cell is one thing measured: (task, subject, length, seed, protocol). Its key is a hash of that description.
+
+The key hashes the fields of 0.1.0 as they were. A field that comes later enters only where it differs from its default.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+TRAIN, ASK = "train", "ask"  # the kinds of cells: a network that is trained, a language model that is asked
+STREAM = "stream"
 
 _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -31,6 +37,31 @@ class Cell:
     @cached_property
     def key(self) -> str:
         return hashlib.sha256(_text(self.to_dict()).encode()).hexdigest()[:20]
+
+    @property
+    def kind(self) -> str:
+        """How it is measured. Nothing else decides that."""
+        return ASK if self.protocol.get("name") == ASK else TRAIN
+
+    @property
+    def steps(self) -> int:
+        """How far 0.1.0 streamed it, which it counted to the cell; 0 in every cell of a later version."""
+        steps: int = self.protocol.get(STREAM, 0)
+        return steps
+
+    @property
+    def identity(self) -> Cell:
+        """The cell itself: how far it was streamed is a setting of an evaluation.
+
+        >>> Cell("txc", "mlp", 64, 0, {"stream": 4096}).identity == Cell("txc", "mlp", 64, 0, {"stream": 0})
+        True
+        """
+        return replace(self, protocol={**self.protocol, STREAM: 0}) if self.steps else self
+
+    @property
+    def siblings(self) -> str:
+        """The same for cells that differ in their seed alone."""
+        return replace(self, seed=0).key
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -1,342 +1,208 @@
 """What a diagnosis holds: the two kinds of JSON file that `statetrack diagnose DIR` writes.
 
-    DIR/diagnosis/KEY.json      one cell: a `Diagnosis`
-    DIR/diagnosis/folder.json   what compares cells: a `FolderDiagnosis`
+    DIR/diagnosis/KEY.json      one cell: a `Diagnosis`, its sections beside its other fields
+    DIR/diagnosis/folder.json   what compares cells: a `Comparison`
 
-Positions count from 1: position t is after t inputs. Curves are lists of one length beside a list `position`, thinned
-to at most 128 positions. Numbers have four significant digits; null is what was not measured at that position. A
-section that cannot be had of a model or a task is {"absent": "why"} and nothing else.
+`results/sections.py` says what stands in each section.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
-
-import numpy as np
+from typing import Any, ClassVar
 
 from statetrack.files import write_whole
+from statetrack.results import schema
+from statetrack.results.cell import ASK, Cell
+from statetrack.results.records import FAILED, Record
+from statetrack.results.schema import BadRecord
+from statetrack.results.sections import SHAPES, Section
+from statetrack.results.store import Damage, Store
+from statetrack.version import __version__
 
-if TYPE_CHECKING:
-    from statetrack.results.cell import Cell
-
-FORMAT = 1  # of the files; one of another format is made again
+FORMAT = 1  # of both files; one of another format is made again
 POINTS = 128  # positions of a curve at most
 FOLDER, COMPARISON = "diagnosis", "folder.json"
 
-Numbers = list[float | None]
 
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """One model on one task. `cell` is None for a model diagnosed in Python."""
 
-class Positions(TypedDict):
-    """Accuracy by position, Wilson's interval over rows, and what the best answer for each position scores."""
-
-    position: list[int]
-    accuracy: Numbers
-    low: Numbers
-    high: Numbers
-    floor: Numbers
-    rows: int
-
-
-class Gradient(TypedDict):
-    """|d loss / d state after position t|, median over rows; the loss is the cross-entropy at the last position asked.
-
-    `per_step` is the factor by which the norm changes a step towards the past (fitted; below 1 it vanishes), over the
-    positions `fitted`; `reaches` is how many steps back the norm is still above 1e-3 of its largest value.
-    """
-
-    position: list[int]
-    norm: Numbers
-    low: Numbers  # 10 % of rows
-    high: Numbers  # 90 % of rows
-    per_step: float | None
-    reaches: int
-    loss: str
-    loss_position: int
-    rows: int
-
-
-class Probe(TypedDict):
-    """How well a linear map of the state tells `says`, by position, on rows that it was not fitted on."""
-
-    says: str
-    measure: str  # "R^2" or "accuracy"
-    score: Numbers
-    chance: Numbers
-
-
-class Probes(TypedDict):
-    position: list[int]
-    count: Probe
-    state: Probe
-    fitted_on: int  # rows
-    tested_on: int
-    numbers: int  # in the state
-
-
-class Portrait(TypedDict):
-    """The state in its two leading principal directions.
-
-    `paths` are a few rows followed over time; a point is [x, y, true state, position]. `labels[i]` names true state i
-    (none where there are very many).
-    """
-
-    explained: list[float]  # shares of the variance, two
-    paths: list[list[list[float]]]
-    labels: list[str]
-
-
-class Reach(TypedDict):
-    """The length at which accuracy passes below a level, with a 95 % interval.
-
-    `length` is null where it never does up to `beyond` steps. All four are null where nothing is predicted: of a model
-    that never tracked, one without a state, or a task that is no machine of few states.
-    """
-
-    length: float | None
-    low: float | None
-    high: float | None
-    beyond: int | None
-
-
-class Reaches(TypedDict):
-    """at_90: below .9; at_half: below halfway between 1 and the floor (for parity .75), at most .98."""
-
-    at_90: Reach
-    at_half: Reach
-
-
-class Separation(TypedDict):
-    """How far apart true states stay, against their spread, by position."""
-
-    position: list[int]
-    separation: Numbers
-    distance: Numbers
-    spread: Numbers
-    measure: str  # what was measured, in words
-    fitted_to: int  # the last position that the trend saw
-    fitted_from: int
-    per_step: float | None  # the factor by which it changes a step
-    low: float | None
-    high: float | None
-    healed: float | None  # of a distance that was halved, the share that is there again some steps later; .5: none
-    heal_steps: int
-    by_fading: Reaches  # as predicted by each of the two ways to fail
-    by_slips: Reaches
-    predicted: Reaches  # the sooner of the two
-    says: str  # "stay apart", "fade", "slip", "never apart" or "unclear"
-
-
-class StepRate(TypedDict):
-    """The chance of a first error at a step, given that all answers before were right, and Wilson's interval."""
-
-    step_rate: float
-    low: float
-    high: float
-    errors: int
-    steps: int
-
-
-class Errors(TypedDict):
-    """The rate over all steps streamed (as in StepRate) and up to the length trained on; lengths reached."""
-
-    step_rate: float
-    low: float
-    high: float
-    errors: int
-    steps: int
-    within: StepRate
-    skill_at_end: float  # of the way from the floor to 1, over the last quarter of the length trained on
-    learned: bool  # whether it ever tracked
-    measured: Reaches
-    predicted: Reaches
-    ratio: dict[str, float | None]  # predicted / measured: at_90, at_half
-    streamed: int  # steps
-    rows: int
-    position: list[int]  # the last of each window, at lengths that grow geometrically
-    accuracy: Numbers  # over the window
-    low_curve: Numbers
-    high_curve: Numbers
-    floor: Numbers
-
-
-class Symbol(TypedDict):
-    """Of the one-step Jacobian for one input symbol, over the sampled steps (medians, and the extremes)."""
-
-    symbol: str
-    samples: int
-    largest: float  # magnitude of the leading eigenvalue, median
-    largest_range: list[float]
-    most_negative: float | None  # the most negative real eigenvalue, median; null where there is none
-    most_negative_range: list[float] | None
-    leading: list[list[float]]  # [re, im] of the leading ones at one typical step
-
-
-class Eigenvalues(TypedDict):
-    symbols: list[Symbol]
-    method: str  # "dense" or "Arnoldi, N steps"
-    negative: bool  # a real eigenvalue below -0.05 at some symbol
-    says: str
-
-
-class Automaton(TypedDict):
-    """What the network does as a finite machine, beside what the task is."""
-
-    states: int  # of the extracted machine, minimised
-    steps: list[list[int | None]]  # steps[state][symbol], 0 the start; null for a step that was never seen
-    answers: list[int | None]  # null for a start that is never come back to
-    task_states: int
-    task_steps: list[list[int]]
-    task_answers: list[int]
-    clusters: int
-    length: int  # of the rows that it was read from
-    agreement: float  # share of positions of held-out rows at which machine and network say the same
-    equal: bool
-    difference: list[str] | None  # the shortest input on which machine and task differ, symbol by symbol
-    machine_says: str | None
-    task_says: str | None
-    network_says: str | None
-    network_errs: bool | None  # whether the network itself is wrong there
-    error_string: list[str] | None  # a shortest input found on which the network is wrong
-    says: str
-
-
-Section = dict[str, Any]  # one of the above, or {"absent": why}
-
-
-class Diagnosis(TypedDict):
-    """One model on one task. `key` and `cell` are null for a model diagnosed in Python."""
-
-    format: int
-    version: str
-    key: str | None
-    cell: dict[str, Any] | None
+    kind: ClassVar[str] = "diagnosis"
     task: str
     model: str
     trained: int  # length
     length: int  # of the rows looked at
     seed: int
-    positions: Section
-    gradient: Section
-    probe: Section
-    portrait: Section
-    separation: Section
-    error: Section
-    eigenvalues: Section
-    automaton: Section
-    exploded_at: int | None  # the position at which the state has grown out of all bounds
-    silent_at: int | None  # the first position at which logits are not numbers
-    conclusion: str  # stays apart, holds so far, fades, slips, only its length, fails, never represented, ...
+    conclusion: str  # one of those below
     sentences: list[str]
     seconds: float
+    exploded_at: int | None = None  # the position at which the state has grown out of all bounds
+    silent_at: int | None = None  # the first position at which logits are not numbers
+    sections: dict[str, Section]
+    version: str = __version__
+    cell: Cell | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        """A section, or {"absent": why} where there is none of this name."""
+        return self.sections.get(name, {"absent": "it was not measured"})
+
+    @property
+    def key(self) -> str | None:
+        return self.cell.key if self.cell else None
 
 
-class Ablated(TypedDict):
-    """One form of E88 over its seeds."""
-
-    form: str  # "full", "no tanh", "no delta", "no gain"
-    subject: str
-    seeds: list[int]
-    accuracy: list[float]  # over all positions at the length trained on, one a seed
-    last_quarter: list[float]  # the same over the last quarter of the positions
-    at_90: list[float | None]  # the length measured, one a seed; null where beyond what was streamed
-    conclusions: list[str]
+def to_dict(found: Diagnosis) -> dict[str, Any]:
+    """As data for its file, its numbers rounded: sections beside the other fields."""
+    told = {"kind": found.kind, "format": FORMAT, "key": found.key}
+    told |= {each.name: getattr(found, each.name) for each in fields(found) if each.name != "sections"}
+    told["cell"] = found.cell.to_dict() if found.cell else None
+    whole: dict[str, Any] = rounded(told | found.sections)
+    return whole
 
 
-class Ablation(TypedDict):
-    task: str
-    length: int
-    base: str
-    floor: float
-    forms: list[Ablated]
-    missing: list[str]  # forms that the folder does not hold, by name
-    says: str
+def of_dict(data: Any) -> Diagnosis:
+    """The diagnosis in the data of a file; raises BadRecord where it lacks a part."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise BadRecord(f"it is not of format {FORMAT}")
+    named = {each.name for each in fields(Diagnosis)} - {"sections"}
+    told = {name: value for name, value in data.items() if name in named}
+    parts = {name: value for name, value in data.items() if name not in (*named, "format", "kind", "key")}
+    for name, shape in SHAPES.items():
+        part = parts.get(name)
+        if not isinstance(part, dict) or not ("absent" in part or shape.__required_keys__ <= part.keys()):
+            raise BadRecord(f"{name} is not whole")
+    return schema.read(Diagnosis, told | {"sections": parts})
 
 
-class Pattern(TypedDict):
-    """What section 6 of the design document expects, and what became of it on one task."""
+@dataclass(frozen=True)
+class LeftOut:
+    """A cell that has no diagnosis: which, the reason by its code and in words."""
 
-    key: str  # "6.1-e88"
-    section: str
-    says: str
-    rule: str
-    task: str
-    length: int
-    subject: str
-    outcome: str  # confirmed, refuted, undecided
-    why: str
-    seeds: int
-    numbers: dict[str, list[float]]  # what was compared, one a seed
-
-
-class LeftOut(TypedDict):
     key: str
     what: str
     why: str
+    code: str = ""
 
 
-class FolderDiagnosis(TypedDict):
-    format: int
-    version: str
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What compares the cells of a folder. `cells` has a line for each diagnosis; the rest is made by verdicts/."""
+
+    kind: ClassVar[str] = "comparison"
+    version: str = __version__
     cells: list[dict[str, Any]]  # key, task, model, trained, seed, conclusion, sentence(s), at_90, ...
     left_out: list[LeftOut]
-    ablations: list[Ablation]
-    patterns: list[Pattern]
+    ablations: list[dict[str, Any]]  # the forms of E88 side by side
+    patterns: list[dict[str, Any]]  # what section 6 of the design document expects, and what became of it
 
 
-def folder_of(results: Path) -> Path:
-    """Where the diagnosis of a folder of results lies."""
-    return results / FOLDER
+STAYS, HOLDS, FADES, SLIPS, FAILS = "stays apart", "holds so far", "fades", "slips", "fails"  # conclusions
+ONLY, EXPLODES = "only its length", "explodes"
+NEVER, UNREAD, NO_STATE = "never represented", "not read out", "no state"
+DAMAGED, NOT_DONE, SKIPPED, ASKED = "damaged", "failed", "skipped", "asked"
+NO_WEIGHTS, NOT_YET, ERROR = "no weights", "not yet", "error"
+HARMLESS = (NO_WEIGHTS, NOT_YET, ASKED, SKIPPED)  # nobody's mistake
 
 
-def path_of(results: Path, key: str) -> Path:
-    return folder_of(results) / f"{key}.json"
+def why_not(store: Store, entry: Record | Damage) -> LeftOut | None:
+    """Why a cell cannot be diagnosed; None where it can."""
+    if isinstance(entry, Damage):
+        return LeftOut(entry.path.stem, entry.path.name, f"its record is damaged: {entry.why}", DAMAGED)
+    cell = entry.cell
+    if not entry.finished:
+        failed = entry.status == FAILED
+        return left_out(cell, f"it {'failed' if failed else 'was skipped'}: {entry.reason}",
+                        NOT_DONE if failed else SKIPPED)  # fmt: skip
+    if cell.kind == ASK:
+        return left_out(cell, "a language model that was asked has no state to look at", ASKED)
+    if store.weights(cell) is None and not store_path(store, cell).exists():
+        return left_out(cell, "no weights are kept", NO_WEIGHTS)
+    return None
 
 
-def write(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a record whole, its numbers rounded."""
+def left_out(cell: Cell, why: str, code: str) -> LeftOut:
+    return LeftOut(cell.key, str(cell), why, code)
+
+
+def store_path(store: Store, cell: Cell) -> Path:
+    """Where the diagnosis of a cell lies, or will: one of 0.1.0 may have the name that its record has."""
+    names = [path.stem for path in store.files(cell)]
+    held = [path for name in names if (path := store.folder / FOLDER / f"{name}.json").exists()]
+    return held[0] if held else store.folder / FOLDER / f"{cell.key}.json"
+
+
+def write(store: Store, found: Diagnosis) -> None:
+    """Keep the diagnosis of a cell; one that the reader would refuse is not written."""
+    assert found.cell is not None
+    data = to_dict(found)
+    of_dict(data)
+    _write(store_path(store, found.cell), data)
+
+
+def write_comparison(store: Store, found: Comparison) -> None:
+    _write(store.folder / FOLDER / COMPARISON, {"kind": found.kind, "format": FORMAT, **rounded(schema.plain(found)),
+                                                "version": found.version})  # fmt: skip
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
-    write_whole(path, (json.dumps(rounded(record), allow_nan=False) + "\n").encode())
+    write_whole(path, (json.dumps(data, allow_nan=False) + "\n").encode())
 
 
-def read(path: Path) -> dict[str, Any] | None:
-    """A record of this format; None where there is none, or one that is damaged or of another format."""
+def of_cell(store: Store, cell: Cell) -> Diagnosis | None:
+    """The whole diagnosis of a cell; None where there is none, or one that is of another cell or lacks a part."""
     try:
-        record = json.loads(path.read_bytes())
+        found = read(store_path(store, cell))
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) and record.get("format") == FORMAT else None
+    return found if found.cell is not None and found.cell == cell else None
 
 
-def of_cell(folder: Path, cell: Cell) -> dict[str, Any] | None:
-    """The whole diagnosis of a cell; None where there is none, or one that is of another cell or lacks a part."""
-    held = read(path_of(folder, cell.key))
-    if held is None or held.get("cell") != cell.to_dict() or not Diagnosis.__required_keys__ <= held.keys():
+def read(path: Path) -> Diagnosis:
+    """The diagnosis in a file; raises ValueError where there is none that is whole."""
+    found = of_dict(json.loads(path.read_bytes()))
+    return replace(found, cell=found.cell.identity) if found.cell else found
+
+
+def comparison(store: Store) -> Comparison | None:
+    """What compares the cells of a folder, as it was last written; raises ValueError where it is damaged."""
+    path = store.folder / FOLDER / COMPARISON
+    if not path.exists():
         return None
-    error = held["error"]
-    return held if isinstance(error, dict) and Errors.__required_keys__ <= error.keys() else None
+    data = json.loads(path.read_bytes())
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise BadRecord(f"it is not of format {FORMAT}")
+    return schema.read(Comparison, data)
+
+
+def all_of(store: Store) -> Iterator[tuple[Path, Diagnosis | BadRecord]]:
+    """Every diagnosis of the folder, or what is wrong with its file."""
+    for path in sorted((store.folder / FOLDER).glob("*.json")):
+        if path.name != COMPARISON:
+            try:
+                yield path, read(path)
+            except (OSError, ValueError) as error:
+                yield path, BadRecord(str(error))
 
 
 def rounded(value: Any) -> Any:
     """Plain data with four significant digits; what is no number is null.
 
-    >>> rounded({"a": [1.23456, float("nan")], "b": np.int64(7)})
+    >>> rounded({"a": [1.23456, float("nan")], "b": 7})
     {'a': [1.235, None], 'b': 7}
     """
     if isinstance(value, Mapping):
         return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [rounded(each) for each in value]
-    if isinstance(value, np.generic):
+    if hasattr(value, "item"):  # of numpy
         value = value.item()
     if isinstance(value, float):
         return float(f"{value:.4g}") if math.isfinite(value) else None
     return value
-
-
-def thinned(length: int, most: int = POINTS) -> list[int]:
-    """At most so many of the positions 1..length, their ratios about equal."""
-    return [int(t) for t in np.unique(np.round(np.geomspace(1, length, most)).astype(int))]

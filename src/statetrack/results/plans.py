@@ -1,12 +1,12 @@
-"""A sweep, expanded: every cell with what is known of it before it runs. The folder keeps it, so that `status` can say
-what is missing without building anything.
+"""What a folder is to hold: a sweep, expanded into every cell with what is known of it before it runs. The folder keeps
+it, so that `status` can say what is missing without building anything.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,24 @@ from statetrack.errors import BadInput
 from statetrack.files import write_whole
 from statetrack.results.cell import Cell
 from statetrack.results.store import Store
-from statetrack.sweeps.kinds import KINDS, kind_of
+
+SHIPPED = (  # with 0.1.0, which did not note it
+    "demo", "design", "design-full", "groups", "length-generalisation", "permutations", "regular", "track-the-stat",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a sweep. `resources` are what Ray is asked for: cpus, gpus, memory_gb, or a name of the cluster's."""
+    """A cell of a sweep. `kind` is the module that runs it; `streams` are how many steps of streams it is evaluated on;
+    `resources` are what Ray is asked for: cpus, gpus, memory_gb, or a name of the cluster's.
+    """
 
     cell: Cell
     kind: str
     cost: float = 1.0
     note: str = ""
     resources: dict[str, float] = field(default_factory=dict)
+    streams: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class Sweep:
     name: str
     about: str
     entries: tuple[Entry, ...]
+    shipped: bool = False  # whether it comes with statetrack
 
     @property
     def cells(self) -> list[Cell]:
@@ -46,20 +53,9 @@ class Sweep:
             raise BadInput(f"part {number}/{of} should be one of 1/{of} to {of}/{of}")
         groups: dict[str, int] = {}
         for entry in self.entries:
-            groups.setdefault(siblings(entry.cell), len(groups))
-        kept = tuple(entry for entry in self.entries if groups[siblings(entry.cell)] % of == number - 1)
-        return Sweep(self.name, self.about, kept)
-
-
-def sweep_of(name: str, cells: Iterable[Cell], kinds: Mapping[str, str] = KINDS) -> Sweep:
-    """A sweep from cells that are there already, each of the same cost."""
-    unique = dict.fromkeys(cells)
-    return Sweep(name, "", tuple(Entry(cell, kind_of(cell.subject, kinds)) for cell in unique))
-
-
-def siblings(cell: Cell) -> str:
-    """The same for cells that differ in their seed alone."""
-    return Cell(cell.task, cell.subject, cell.length, 0, cell.protocol).key
+            groups.setdefault(entry.cell.siblings, len(groups))
+        kept = tuple(entry for entry in self.entries if groups[entry.cell.siblings] % of == number - 1)
+        return replace(self, entries=kept)
 
 
 def save(store: Store, sweep: Sweep) -> None:
@@ -70,11 +66,13 @@ def save(store: Store, sweep: Sweep) -> None:
         cell = entry.cell
         protocol = protocols.setdefault(json.dumps(cell.protocol, sort_keys=True), len(protocols))
         rows.append(
-            [cell.key, cell.task, cell.subject, cell.length, cell.seed, protocol, entry.cost, entry.note, entry.kind]
-        )
+            [cell.key, cell.task, cell.subject, cell.length, cell.seed, protocol, entry.cost, entry.note, entry.kind,
+             list(entry.streams)]
+        )  # fmt: skip
     plan = {
         "name": sweep.name,
         "about": sweep.about,
+        "shipped": sweep.shipped,
         "protocols": [json.loads(text) for text in protocols],
         "cells": rows,
     }
@@ -103,15 +101,23 @@ def _read(path: Path) -> Sweep:
         plan: dict[str, Any] = json.loads(path.read_bytes())
         protocols = plan["protocols"]
         rows = tuple(
-            Entry(_keyed(key, Cell(task, subject, length, seed, protocols[protocol])), kind, cost, note)
-            for key, task, subject, length, seed, protocol, cost, note, kind in plan["cells"]
+            _entry(_cell(key, task, subject, length, seed, protocols[protocol]), *rest)
+            for key, task, subject, length, seed, protocol, *rest in plan["cells"]
         )
-        return Sweep(plan["name"], plan["about"], rows)
+        return Sweep(plan["name"], plan["about"], rows, plan.get("shipped", plan["name"] in SHIPPED))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise BadInput(f"{path} is damaged; remove it, and the next sweep into the folder writes it anew") from error
 
 
-def _keyed(key: str, cell: Cell) -> Cell:
-    """The cell with its key already known: hashing ten thousand takes longer than reading them."""
-    vars(cell)["key"] = key
+def _entry(cell: Cell, cost: float, note: str, kind: str, streams: list[int] | None = None) -> Entry:
+    """0.1.0 had no streams beside a cell, but in it, and modules by other names."""
+    if streams is None:
+        return Entry(cell.identity, "", cost, note, {}, (cell.steps,) if cell.steps else ())
+    return Entry(cell, kind, cost, note, {}, tuple(streams))
+
+
+def _cell(key: str, task: str, subject: str, length: int, seed: int, protocol: dict[str, Any]) -> Cell:
+    """A cell as it was saved, its key with it: to check and to hash ten thousand takes longer than to read them."""
+    cell = object.__new__(Cell)
+    vars(cell).update(key=key, task=task, subject=subject, length=length, seed=seed, protocol=protocol)
     return cell

@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from statetrack.results import claims
-from statetrack.results import plans as plan
-from statetrack.results.cell import Cell
+from statetrack.results import claims, plans
 from statetrack.results.pace import Pace, Work
-from statetrack.results.store import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Damage, Store
+from statetrack.results.records import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Record
+from statetrack.results.store import Damage, Store
 
 RUNNING, MISSING = "running", "missing"
 ORDER = (DONE, DIVERGED, RUNNING, FAILED, SKIPPED, MISSING)
@@ -23,7 +22,7 @@ class Status:
     counts: dict[str, int]
     sweeps: dict[str, dict[str, int]]
     damaged: list[Damage]
-    failures: list[str]
+    failures: list[Record]
     skipped: Counter[str]
     workers: int  # units that run now
     seconds_left: float | None
@@ -33,7 +32,7 @@ class Status:
         return {
             **self.counts,
             "damaged": [str(each) for each in self.damaged],
-            "failures": self.failures,
+            "failures": [f"{each.cell}: {each.reason}" for each in self.failures],
             "skipped_because": dict(self.skipped),
             "units_running": self.workers,
             "seconds_left": self.seconds_left,
@@ -44,7 +43,7 @@ class Status:
 
 def status(store: Store) -> Status:
     """Read the whole folder once."""
-    sweeps = list(plan.saved(store))
+    sweeps = list(plans.saved(store))
     planned = {entry.cell.key: entry for sweep in sweeps for entry in sweep.entries}
     held: dict[str, str] = {}
     damaged, failures, skipped, pace = [], [], Counter[str](), Pace()
@@ -52,13 +51,14 @@ def status(store: Store) -> Status:
         if isinstance(record, Damage):
             damaged.append(record)
             continue
-        held[key] = record.get("status", DONE)
+        lacking = key in planned and record.finished and record.lacks(planned[key].streams)
+        held[key] = MISSING if lacking else record.status
         if held[key] == FAILED:
-            failures.append(f"{Cell(**record['cell'])}: {record['reason']}")
+            failures.append(record)
         elif held[key] == SKIPPED:
-            skipped[record["reason"]] += 1
-        elif key in planned and record.get("seconds"):
-            pace.add(planned[key].cell.subject, planned[key].cost, record["seconds"])
+            skipped[record.reason] += 1
+        elif key in planned and record.seconds:
+            pace.add(planned[key].cell.subject, planned[key].cost, record.seconds)
     running = {key: since for key, since in claims.running(store) if held.get(key) not in FINISHED}
     of = {key: RUNNING if key in running else held.get(key, MISSING) for key in {**planned, **held}}
     workers = len(set(running.values()))
@@ -78,19 +78,14 @@ def status(store: Store) -> Status:
     )
 
 
-def by_reason(failures: list[str]) -> list[str]:
-    """A line for each reason: one fault may fail many cells.
-
-    >>> by_reason(["txc, mlp, length 8, seed 0: ValueError: x", "txc, mlp, length 8, seed 1: ValueError: x", "a: y"])
-    ['failed 2, first txc, mlp, length 8, seed 0: ValueError: x', 'failed: a: y']
-    """
-    reasons: dict[str, list[str]] = {}
+def by_reason(failures: list[Record]) -> list[str]:
+    """A line for each reason: one fault may fail many cells."""
+    reasons: dict[str, list[Record]] = {}
     for failure in failures:
-        cell, _, reason = failure.partition(": ")
-        reasons.setdefault(reason, []).append(cell)
+        reasons.setdefault(failure.reason, []).append(failure)
     return [
-        f"failed{f' {len(cells)}, first' if len(cells) > 1 else ':'} {cells[0]}: {reason}"
-        for reason, cells in reasons.items()
+        f"failed{f' {len(same)}, first' if len(same) > 1 else ':'} {same[0].cell}: {reason}"
+        for reason, same in reasons.items()
     ]
 
 

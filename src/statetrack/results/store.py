@@ -1,15 +1,18 @@
-"""A folder of results: one JSON file a cell, named by the cell's key, beside the weights of what was trained.
+"""A folder of results: one JSON file for each cell, named by the cell's key, beside the weights of what was trained.
 
     DIR/3f0c...9a.json         a record: the cell, the version, its status and numbers
     DIR/3f0c...9a.safetensors  the weights
+    DIR/diagnosis/             what was found out about trained cells
     DIR/.sweep/                how the work stands: plans, claims, scratch; may be removed when nothing runs
 
-The status of a record is done or diverged (a result), failed or skipped (with a `reason`; no result yet).
+0.1.0 counted to a cell how far it was streamed. Such a file keeps its name. It is found under the cell without that;
+and several of one cell are read as one record, with the evaluations of all.
 """
 
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import re
@@ -18,19 +21,19 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from statetrack.errors import BadInput
-from statetrack.files import write_whole
+from statetrack.files import copy_whole, write_whole
+from statetrack.results import records
 from statetrack.results.cell import Cell
-from statetrack.version import __version__
+from statetrack.results.records import FORMAT, Record, TrainingRecord
+from statetrack.results.schema import BadRecord
 
-DONE, DIVERGED, FAILED, SKIPPED = "done", "diverged", "failed", "skipped"
-FINISHED = (DONE, DIVERGED)
-STATUSES = (DONE, DIVERGED, FAILED, SKIPPED)
 KEY = re.compile(r"[0-9a-f]{20}")
+STREAMED = re.compile(rb'"stream": ?[1-9]')  # in a protocol of 0.1.0
+HEAD = 4096  # bytes that a file's cell is in
 OLD = 86_400.0  # seconds after which a leftover is nobody's
 QUICK = 1.0  # seconds: what was done in less is not worth waiting for the disk
 
@@ -70,53 +73,100 @@ class Store:
         return self.folder / ".sweep"
 
     def path(self, cell: Cell, ending: str = "json") -> Path:
+        """Where a file of this cell is written."""
         return self.folder / f"{cell.key}.{ending}"
 
-    def write(self, cell: Cell, record: dict[str, Any], settle: bool = True) -> Path:
-        """Keep a cell's record; a second writer of the same cell replaces it by its equal.
+    def files(self, cell: Cell, ending: str = "json") -> list[Path]:
+        """The files of this cell that are there, those under a name of 0.1.0 among them."""
+        names = [cell.key, *self._old_names.get(cell.key, ())]
+        return [path for name in names if (path := self.folder / f"{name}.{ending}").exists()]
 
-        Without `settle` a cut of the power may leave the file empty (a kill of the process may not): then it is
-        found damaged and its cell is run again.
+    def weights(self, cell: Cell) -> Path | None:
+        """Where the weights of a cell lie; None where none are kept."""
+        return next(iter(self.files(cell, "safetensors")), None)
+
+    def adopt(self, cell: Cell, paths: Iterable[Path]) -> None:
+        """Copy files of this cell from another folder, under the names that they have there."""
+        for path in paths:
+            copy_whole(path, self.folder / path.name)
+            if path.stem != cell.key and path.stem not in self._old_names.get(cell.key, ()):
+                self._old_names.setdefault(cell.key, []).append(path.stem)
+
+    def write(self, record: Record) -> Path:
+        """Keep a record; a second writer of the same cell replaces it by its equal.
+
+        What took less than a second is not waited for until it is on the disk: a cut of the power may leave that file
+        empty (a kill of the process may not). Then it is found damaged, and its cell is run again.
         """
-        path = self.path(cell)
+        path = self.path(record.cell)
         self.folder.mkdir(parents=True, exist_ok=True)  # another process may have taken it away while it was empty
-        data = (json.dumps(record, indent=1, allow_nan=False) + "\n").encode()
-        if settle:
-            write_whole(path, data)
-        else:
-            _write_quickly(path, data)
+        data = (json.dumps(records.write(record), indent=1, allow_nan=False) + "\n").encode()
+        self.put(path.name, data, record.seconds)
         return path
 
-    def read(self, cell: Cell) -> dict[str, Any] | None:
+    def put(self, name: str, data: bytes, seconds: float | None = None) -> None:
+        """Keep a file that took so many seconds to make."""
+        if seconds is None or seconds >= QUICK:
+            write_whole(self.folder / name, data)
+        else:
+            _write_quickly(self.folder / name, data)
+
+    def read(self, cell: Cell) -> Record | None:
         """A cell's result, or None where there is none yet: missing, damaged, failed or skipped."""
         record = self.record(cell)
-        return record if record and record.get("status", DONE) in FINISHED else None
+        return record if record and record.finished else None
 
-    def record(self, cell: Cell) -> dict[str, Any] | None:
+    def record(self, cell: Cell) -> Record | None:
         """A cell's record of any status, or None where there is none or it is damaged."""
-        record = read_record(self.path(cell), cell)
-        return record if isinstance(record, dict) else None
+        record = self._entry(cell.key, cell)
+        return record if isinstance(record, Record) else None
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[Record]:
         """All whole records of the folder."""
-        yield from (entry for _, entry in self.entries() if isinstance(entry, dict))
+        yield from (entry for _, entry in self.entries() if isinstance(entry, Record))
 
     def damaged(self) -> Iterator[Damage]:
         """The files of the folder that should be records and are not."""
         yield from (entry for _, entry in self.entries() if isinstance(entry, Damage))
 
-    def entries(self, known: Mapping[str, Cell] | None = None) -> Iterator[tuple[str, dict[str, Any] | Damage]]:
-        """The key and the record of every JSON file, in the order of their names, or what is wrong with the file.
+    def entries(self, known: Mapping[str, Cell] | None = None) -> Iterator[tuple[str, Record | Damage]]:
+        """The key and the record of every cell, in the order of their keys, or what is wrong with the file.
 
         `known` cells by key save hashing what a record says that it is.
         """
-        with os.scandir(self.folder) as files:
-            names = sorted(entry.name for entry in files if entry.name.endswith(".json") and entry.name[0] != ".")
-        for name in names:
-            key = name.removesuffix(".json")
-            entry = read_record(self.folder / name, (known or {}).get(key))
+        self.__dict__.pop("_old_names", None)  # others may have filled the folder meanwhile
+        old = {name for names in self._old_names.values() for name in names}
+        keys = {name.removesuffix(".json") for name in self._names()} - old | self._old_names.keys()
+        for key in sorted(keys):
+            entry = self._entry(key, (known or {}).get(key))
             if entry is not None:
                 yield key, entry
+
+    def _entry(self, key: str, cell: Cell | None) -> Record | Damage | None:
+        """What is known of a cell: its own file, with what files of 0.1.0 add."""
+        entry = read_record(f"{self.folder}/{key}.json", cell)
+        for name in self._old_names.get(key, ()):
+            older = read_record(f"{self.folder}/{name}.json")
+            if isinstance(older, Record):
+                entry = records.unite(entry, older) if isinstance(entry, Record) else older
+        return entry
+
+    @functools.cached_property
+    def _old_names(self) -> dict[str, list[str]]:
+        """Files of 0.1.0 whose cells were streamed, by the key of the cell without that."""
+        found: dict[str, list[str]] = {}
+        for name in self._names():
+            with suppress(OSError), open(f"{self.folder}/{name}", "rb", buffering=0) as file:
+                head = file.read(HEAD)
+                if STREAMED.search(head) and f'"format": {FORMAT}'.encode() not in head[:64]:
+                    cell = _cell_in(head + file.readall())
+                    if cell is not None and cell.steps and cell.key == name.removesuffix(".json"):
+                        found.setdefault(cell.identity.key, []).append(cell.key)
+        return found
+
+    def _names(self) -> list[str]:
+        with os.scandir(self.folder) as files:
+            return sorted(entry.name for entry in files if entry.name.endswith(".json") and entry.name[0] != ".")
 
     def scratch(self, cells: Iterable[Cell]) -> Path:
         """Where cells that are run together keep their checkpoint. Another set of cells has another place."""
@@ -148,34 +198,37 @@ def kept_in(folder: Path | str | None) -> Iterator[Store | None]:
                 path.rmdir()
 
 
-def read_record(path: Path, expected: Cell | None = None) -> dict[str, Any] | Damage | None:
+def read_record(path: str | Path, expected: Cell | None = None) -> Record | Damage | None:
     """The record in a file, what is wrong with the file, or None where there is no file."""
     try:
-        data = path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            data = file.readall()
     except FileNotFoundError:
         return None
     if not data.strip():
-        return Damage(path, "empty")
+        return Damage(Path(path), "empty")
     try:
-        record = json.loads(data)
+        held = json.loads(data)
+        record = records.read(held)
+    except BadRecord as error:
+        return Damage(Path(path), str(error))
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
     except ValueError:
-        return Damage(path, "not whole JSON")
-    ours = _is_ours(record, path.stem, expected)
-    return record if ours else Damage(path, "not a record of statetrack, or of another cell")
+        return Damage(Path(path), "not whole JSON")
+    ours = record.cell == expected if expected else _is_named(path, Cell(**held["cell"]))
+    return record if ours else Damage(Path(path), "the record of another cell")
 
 
-def _is_ours(record: Any, key: str, expected: Cell | None) -> bool:
-    if not isinstance(record, dict) or record.get("status", DONE) not in STATUSES:
-        return False
-    held = record.get("cell")
-    if expected is not None:
-        return bool(held == expected.to_dict())
-    if not isinstance(held, dict) or not KEY.fullmatch(key):
-        return False
-    try:
-        return Cell(**held).key == key
-    except TypeError:
-        return False
+def _is_named(path: str | Path, cell: Cell) -> bool:
+    name = os.path.basename(path).removesuffix(".json")
+    return KEY.fullmatch(name) is not None and cell.key == name
+
+
+def _cell_in(data: bytes) -> Cell | None:
+    with suppress(ValueError, TypeError, KeyError):
+        return Cell(**json.loads(data)["cell"])
+    return None
 
 
 def _write_quickly(path: Path, data: bytes) -> None:
@@ -197,11 +250,10 @@ def no_room(error: BaseException | None) -> bool:
     return False
 
 
-def no_result(cell: Cell, status: str, reason: str) -> dict[str, Any]:
-    """The record of a cell that failed or was skipped, with the reason in one line."""
-    return {
-        "cell": cell.to_dict(),
-        "version": __version__,
-        "status": status,
-        "reason": " ".join(reason.split()),
-    }
+def add(store: Store, record: TrainingRecord) -> TrainingRecord:
+    """Keep a record with what was evaluated since it was read; evaluations that others added meanwhile stay."""
+    there = store.read(record.cell)
+    if isinstance(there, TrainingRecord) and there.training == record.training:
+        record = replace(there.with_evaluations(record.evaluations), evaluation_seconds=record.evaluation_seconds)
+    store.write(record)
+    return record

@@ -1,26 +1,25 @@
-"""One row a cell: what it is, how it ended, and its numbers, for CSV and Parquet."""
+"""The long table: a row for each cell, with what it is, how it ended, and its numbers, for CSV and Parquet."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
 from statetrack.errors import need
 from statetrack.files import together
-from statetrack.results import plans as plan
-from statetrack.results.cell import Cell
-from statetrack.results.store import DONE, Store
+from statetrack.results.records import Record
+from statetrack.results.store import Store
 
 LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
 FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")
 Row = dict[str, Any]
+Notes = Mapping[str, str]  # of a sweep on its cells, by key
 
 
-def rows(store: Store) -> list[Row]:
+def rows(store: Store, notes: Notes) -> list[Row]:
     """Sorted by task, subject, length, protocol and seed."""
-    notes = {key: entry.note for key, entry in plan.entries(store).items()}
     found = [_row(record, notes) for record in store.records()]
     return sorted(found, key=lambda row: (row["task"], row["subject"], row["length"], row["protocol"], row["seed"]))
 
@@ -33,14 +32,14 @@ def columns(found: list[Row]) -> list[str]:
     return list(names)
 
 
-def _row(record: Row, notes: dict[str, str]) -> Row:
-    cell = Cell(**record["cell"])
+def _row(record: Record, notes: Notes) -> Row:
+    cell = record.cell
     first = {
         "key": cell.key, "task": cell.task, "subject": cell.subject, "length": cell.length, "seed": cell.seed,
         "protocol": str(cell.protocol.get("name", "")), "note": notes.get(cell.key, ""),
-        "status": record.get("status", DONE), "reason": record.get("reason", ""),
+        "status": record.status, "reason": record.reason,
     }  # fmt: skip
-    numbers = {key: value for key, value in _flat("", record) if key not in first}
+    numbers = {key: value for key, value in _flat("", record.flat()) if key not in first}
     settings = {f"protocol.{key}": value for key, value in _flat("", cell.protocol) if key != "name"}
     return first | numbers | settings
 
@@ -61,9 +60,9 @@ def _flat(prefix: str, mapping: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def write_csv(store: Store, to: Path | TextIO) -> int:
+def write_csv(store: Store, to: Path | TextIO, notes: Notes) -> int:
     """How many rows were written."""
-    found = rows(store)
+    found = rows(store, notes)
     if isinstance(to, Path):
         with together(to) as (part,), part.open("w", newline="") as file:
             _csv(found, file)
@@ -78,12 +77,12 @@ def _csv(found: list[Row], file: TextIO) -> None:
     writer.writerows(found)
 
 
-def write_parquet(store: Store, to: Path) -> int:
+def write_parquet(store: Store, to: Path, notes: Notes) -> int:
     need("pyarrow", "data", "Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = rows(store)
+    found = rows(store, notes)
     data = {name: [row.get(name) for row in found] for name in columns(found)}
     with together(to) as (part,):
         pq.write_table(pa.table({name: _column(pa, values) for name, values in data.items()}), part)

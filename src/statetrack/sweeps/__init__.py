@@ -1,13 +1,12 @@
-"""Many cells: the document that names them, the plan, and the runners that fill a folder.
+"""Many cells: the document that names them, the schedule, and the runners that fill a folder.
 
 from statetrack.sweeps import Options, from_blocks, run
 sweep = from_blocks("mine", [{"tasks": ["txc"], "subjects": ["mlp", "gru"], "lengths": [16], "seeds": 3}])
 run(sweep, "results", Options(workers=2))
 """
 
-from statetrack.results.plans import Sweep, sweep_of
-from statetrack.results.standing import Status, status
 from statetrack.sweeps.document import from_blocks, read, shipped
+from statetrack.sweeps.kinds import sweep_of
 from statetrack.sweeps.runner import Options, run
 
-__all__ = ["Options", "Status", "Sweep", "from_blocks", "read", "run", "shipped", "status", "sweep_of"]
+__all__ = ["Options", "from_blocks", "read", "run", "shipped", "sweep_of"]

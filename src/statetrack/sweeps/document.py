@@ -17,22 +17,23 @@
         resources: {cpus: 1, gpus: 0.25}
 
 A file without `blocks` is one block. In Python a sweep is a list of such blocks. A cell that stands in two blocks is
-one cell. Whatever cannot be run is refused before anything runs, with the line of the file.
+one cell, evaluated as both ask for. Whatever cannot be run is refused before anything runs, with the line of the file.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from statetrack.errors import BadInput, unknown
+from statetrack.results.kinds import WrongPart
 from statetrack.results.plans import Entry, Sweep
-from statetrack.sweeps.kinds import KINDS, WrongPart, kind_of, load
+from statetrack.sweeps.kinds import KINDS, load, module_of
 
 SHIPPED = Path(__file__).parent / "shipped"
 PRODUCT = ("tasks", "subjects", "lengths", "seeds")
@@ -80,7 +81,7 @@ def read(name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[st
         raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if models and MODEL not in text:
         raise BadInput(f"{path.name} has no place for a language model; leave --model out")
-    return expand(_parse(text, path.name), path.stem, models, kinds)
+    return replace(expand(_parse(text, path.name), path.stem, models, kinds), shipped=path in known.values())
 
 
 def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] = KINDS) -> Sweep:
@@ -112,7 +113,10 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
             raise document.wrong(place, f"a block is a mapping with {', '.join(KEYS)}")
         _known_keys(document, place, block, KEYS if "blocks" in data else ("name", "about", *KEYS))
         for entry in _block(document, place, common, block, models, kinds):
-            entries.setdefault(entry.cell.key, entry)
+            first = entries.setdefault(entry.cell.key, entry)
+            streams = tuple(sorted({*first.streams, *entry.streams}))
+            if streams != first.streams:
+                entries[entry.cell.key] = replace(first, streams=streams)
     named = str(data.get("name", name))
     if "/" in named or named.startswith("."):
         raise document.wrong(("name",), f"name {named!r} should be usable as the name of a file")
@@ -148,15 +152,16 @@ def _block(
     ):
         for named in _with_models(document, at("subjects", j), subject, models):
             for seed in seeds:
-                module = kind_of(named, kinds)
+                module = module_of(named, kinds)
                 try:
                     kind = load(module)
-                    cell = kind.describe(task, named, length, seed, protocol, dict(settings))
+                    wanted = kind.describe(task, named, length, seed, protocol, dict(settings))
                 except BadInput as error:
                     chosen = {"tasks": (i,), "subjects": (j,), "lengths": (k,)}
                     part = error.part if isinstance(error, WrongPart) else "subjects"
                     raise document.wrong(at(part, *chosen.get(part, ())), error) from error
-                yield Entry(cell, module, kind.cost(cell), str(whole.get("note", "")), dict(resources))
+                note, cost = str(whole.get("note", "")), kind.cost(wanted)
+                yield Entry(wanted.cell, module, cost, note, dict(resources), wanted.streams)
 
 
 def _with_models(document: Document, place: Place, subject: str, models: Sequence[str]) -> list[str]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.results.cell import Cell
-from statetrack.results.store import SKIPPED, Store
+from statetrack.results.records import SKIPPED, TrainingRecord
+from statetrack.results.store import Store
 from statetrack.sweeps.units import Unit
 
 
@@ -38,13 +38,14 @@ class Pruner:
         if any(record is None for record in records):
             return None
         held = [record for record in records if record is not None]
-        skipped = [record for record in held if record["status"] == SKIPPED]
+        skipped = [record for record in held if record.status == SKIPPED]
         if skipped:
-            return str(skipped[0]["reason"])
-        if any(record.get("accuracy") is None or record.get("solved") for record in held):
+            return skipped[0].reason
+        trained = [record for record in held if isinstance(record, TrainingRecord)]
+        if len(trained) < len(held) or any(record.solved for record in trained):
             return None
         length = shorter[0].length
-        if not any(above_floor(record) for record in held):
+        if not any(record.above_floor for record in trained):
             return f"at length {length} no seed was above the floor ({len(held)} of {plural(len(held), 'seed')})"
         why = impossible(unit.cells[0].subject, unit.cells[0].task)
         return f"at length {length} no seed solved it, and theory: {why}" if why else None
@@ -54,12 +55,6 @@ class Pruner:
         lengths = self.ladders.get(unit.ladder, {})
         shorter = [length for length in lengths if length < unit.length]
         return lengths[max(shorter)] if shorter else []
-
-
-def above_floor(record: dict[str, Any]) -> bool:
-    """Whether the whole interval of the accuracy lies above the floor."""
-    low, _ = record["interval"]
-    return bool(low > record["floor"])
 
 
 @functools.cache

@@ -7,20 +7,23 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from statetrack.errors import BadInput, need
+from statetrack.results import AskedRecord, Cell, Store, TrainingRecord
 from statetrack.sweeps.local import TICK, Tick
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, Outcome, Unit
-from statetrack.sweeps.work import claimed, keep, produce
+from statetrack.sweeps.work import claimed, perform
 
 MOST_CLAIMED = 400  # cells in flight: each claim is an open file
 RETRIES = 3  # by Ray, of a task whose node or worker died
 
-Home = list[tuple[str, dict[str, Any], dict[str, bytes]]]
+Files = dict[str, bytes]  # by name
+Home = list[tuple[str, Outcome, Files]]  # of each cell, by key
 
 
 def with_ray(schedule: Schedule, address: str, per_gpu: int, weights: bool, tick: Tick) -> None:
@@ -83,13 +86,10 @@ class Flight:
         schedule.settle(self.unit, self.outcomes)
 
     def _keep(self, home: Home, schedule: Schedule) -> None:
-        cells = {cell.key: cell for cell in self.mine}
-        for key, record, files in home:
-            with tempfile.TemporaryDirectory(dir=_made(schedule.store.hidden / "work")) as folder:
-                paths = [Path(folder) / name for name in files]
-                for path in paths:
-                    path.write_bytes(files[path.name])
-                self.outcomes[key] = keep(schedule.store, cells[key], record, paths)
+        for key, outcome, files in home:
+            for name in sorted(files, reverse=True):  # weights, then the record: where it is, its files are
+                schedule.store.put(name, files[name], outcome.seconds)
+            self.outcomes[key] = outcome
 
 
 def _launch(ray: Any, remote: Any, schedule: Schedule, flying: dict[Any, Flight], per_gpu: int, weights: bool) -> None:
@@ -104,7 +104,9 @@ def _launch(ray: Any, remote: Any, schedule: Schedule, flying: dict[Any, Flight]
             schedule.settle(unit, flight.outcomes)
             continue
         asked = options(unit, 1 / per_gpu if gpus else 0.0)
-        flying[remote.options(**asked).remote(unit.of(flight.mine), weights)] = flight
+        flying[remote.options(**asked).remote(unit.of(flight.mine), _held(schedule.store, flight.mine), weights)] = (
+            flight
+        )
 
 
 def _slots(ray: Any) -> tuple[int, int]:
@@ -127,17 +129,28 @@ def options(unit: Unit, gpus: float) -> dict[str, Any]:
     return asked | {"resources": own}
 
 
-def at_node(unit: Unit, weights: bool) -> Home:
+def _held(store: Store, cells: Iterable[Cell]) -> Files:
+    """What the folder holds of cells that are not finished yet, for the node to go on from."""
+    return {
+        path.name: path.read_bytes()
+        for cell in cells
+        if isinstance(store.record(cell), TrainingRecord | AskedRecord)
+        for ending in ("json", "safetensors")
+        for path in store.files(cell, ending)
+    }
+
+
+def at_node(unit: Unit, held: Files, weights: bool) -> Home:
     """Run a unit on the node where this is, and send all of it home."""
-    home: Home = []
     with tempfile.TemporaryDirectory() as folder:
-        for cell, record, files in produce(unit, Path(folder) / "work", "auto"):
-            if record["status"] == LOST:  # nothing more runs on the GPU in this process: Ray tries in another
-                os._exit(1)
-            home.append((cell.key, record, {path.name: path.read_bytes() for path in files} if weights else {}))
-    return home
+        store = Store(Path(folder) / "results")
+        for name, data in held.items():
+            store.put(name, data)
+        outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
+        if any(outcome.status == LOST for outcome in outcomes.values()):
+            os._exit(1)  # nothing more runs on the GPU in this process: Ray tries in another
+        return [(cell.key, outcomes[cell.key], _files(store, cell)) for cell in unit.cells]
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def _files(store: Store, cell: Cell) -> Files:
+    return {path.name: path.read_bytes() for path in store.folder.glob(f"{cell.key}.*")}

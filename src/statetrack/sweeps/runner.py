@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statetrack.errors import BadInput
-from statetrack.results import plans as plan
+from statetrack.results import plans
 from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
 from statetrack.sweeps.local import Place, Tick, in_process, places, with_workers
@@ -58,7 +58,7 @@ def run(
     found = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
     where = found if in_workers else []
     store = Store(Path(folder))
-    plan.save(store, sweep)
+    plans.save(store, sweep)
     on_gpu = any(place.gpu is not None for place in where)
     together = chosen.together or (MOST_TOGETHER if on_gpu else 1)
     schedule = Schedule(sweep, store, together, chosen.prune)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from statetrack.results import claims
 from statetrack.results.cell import Cell
 from statetrack.results.pace import Pace, Work
-from statetrack.results.plans import Sweep
-from statetrack.results.store import DONE, FAILED, FINISHED, SKIPPED, Damage, Store, no_result
+from statetrack.results.plans import Entry, Sweep
+from statetrack.results.records import FAILED, FINISHED, SKIPPED, Record, no_result
+from statetrack.results.store import Damage, Store
 from statetrack.sweeps.prune import Pruner
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit, units_of
 
@@ -27,7 +28,7 @@ class Tally:
     found: int = 0  # finished before this run began
     left: Work = field(default_factory=Work)
     pace: Pace = field(default_factory=Pace)  # of this run
-    failures: list[str] = field(default_factory=list)
+    failures: list[Record] = field(default_factory=list)
 
     @property
     def finished(self) -> int:
@@ -51,31 +52,35 @@ class Schedule:
         self.damaged: list[Damage] = []
         self.tally = Tally(len(sweep.entries))
         self.costs = {entry.cell.key: entry.cost for entry in sweep.entries}
-        statuses = self._statuses({entry.cell.key: entry.cell for entry in sweep.entries})
+        self.evaluated_again, self.trained_again = 0, 0  # finished cells that lack a stream, with and without weights
         kept = (*FINISHED, SKIPPED) if prune else FINISHED
-        missing = [entry for entry in sweep.entries if statuses.get(entry.cell.key) not in kept]
-        for entry in sweep.entries:
-            status = statuses.get(entry.cell.key, "")
-            if status in kept:
-                self.tally.counts[status] += 1
+        done = self._done({entry.cell.key: entry for entry in sweep.entries}, kept)
         self.tally.found = self.tally.settled
-        for entry in missing:
-            self.tally.left.add(entry.cell.subject, entry.cost)
-        self.pending = units_of(missing, together)
+        for entry in sweep.entries:
+            if entry.cell.key not in done:
+                self.tally.left.add(entry.cell.subject, entry.cost)
+        self.pending = units_of(sweep.entries, together, done)
         if prune:
             self.pending.sort(key=lambda unit: (unit.length, -unit.cost, unit.name))
         self.pending.reverse()  # the next one is the last of the list
         self.unsettled = {cell.key for unit in self.pending for cell in unit.cells}
         self.waiting: list[tuple[float, Unit]] = []
 
-    def _statuses(self, known: dict[str, Cell]) -> dict[str, str]:
-        statuses = {}
-        for key, entry in self.store.entries(known):
-            if isinstance(entry, Damage):
-                self.damaged.append(entry)
-            else:
-                statuses[key] = entry.get("status", DONE)
-        return statuses
+    def _done(self, planned: dict[str, Entry], kept: tuple[str, ...]) -> set[str]:
+        """The cells of the sweep that need nothing more."""
+        done = set()
+        for key, record in self.store.entries({key: entry.cell for key, entry in planned.items()}):
+            if isinstance(record, Damage):
+                self.damaged.append(record)
+            elif key in planned and record.status in kept:
+                if not record.finished or not record.lacks(planned[key].streams):
+                    done.add(key)
+                    self.tally.counts[record.status] += 1
+                elif self.store.weights(record.cell):
+                    self.evaluated_again += 1
+                else:
+                    self.trained_again += 1
+        return done
 
     @property
     def over(self) -> bool:
@@ -132,8 +137,8 @@ class Schedule:
         """Take note of what a worker finished before it was ended, and could not tell any more."""
         for cell in unit.cells:
             record = self.store.read(cell)
-            if record is not None and cell.key in self.unsettled:
-                self._count(cell, Outcome(record.get("status", DONE), record.get("seconds", 0.0)))
+            if record is not None and not record.lacks(unit.streams) and cell.key in self.unsettled:
+                self._count(cell, Outcome(record.status, record.seconds or 0.0))
 
     def _count(self, cell: Cell, outcome: Outcome) -> None:
         self.unsettled.discard(cell.key)
@@ -143,7 +148,7 @@ class Schedule:
         if outcome.status in FINISHED and outcome.seconds:  # one that failed at once says nothing of its cost
             self.tally.pace.add(cell.subject, cost, outcome.seconds)
         if outcome.status == FAILED:
-            self.tally.failures.append(f"{cell}: {outcome.reason}")
+            self.tally.failures.append(no_result(cell, FAILED, outcome.reason))
 
     def _make_room(self, unit: Unit, reason: str) -> None:
         """What did not fit beside others is run alone; then with fewer seeds at a time; then it has failed."""
@@ -171,5 +176,5 @@ class Schedule:
             with claim:
                 record = self.store.read(cell)
                 if record is None:
-                    self.store.write(cell, no_result(cell, status, reason), settle=False)
-            self._count(cell, Outcome(record["status"] if record else status, 0.0, reason))
+                    self.store.write(no_result(cell, status, reason, seconds=0.0))
+            self._count(cell, Outcome(record.status if record else status, 0.0, reason))

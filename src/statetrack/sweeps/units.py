@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from statetrack.results.cell import Cell
-from statetrack.results.plans import Entry, siblings
+from statetrack.results.plans import Entry
 
 BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
 
@@ -26,7 +26,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of work. `alone` is for what did not fit beside others; `tries` counts workers that died of it."""
+    """One piece of work. `alone` is for what did not fit beside others; `tries` counts workers that died of it. `block`
+    are the cells that it was cut from, some of which may be done: they share a checkpoint.
+    """
 
     kind: str
     cells: tuple[Cell, ...]
@@ -34,6 +36,8 @@ class Unit:
     resources: dict[str, float] = field(default_factory=dict)
     alone: bool = False
     tries: int = 0
+    streams: tuple[int, ...] = ()
+    block: tuple[Cell, ...] = ()
 
     @cached_property
     def name(self) -> str:
@@ -56,15 +60,20 @@ class Unit:
         return dataclasses.replace(self, cells=chosen, cost=share, **changes)  # type: ignore[arg-type]
 
 
-def units_of(entries: Iterable[Entry], together: int) -> list[Unit]:
-    """Seeds of one (task, subject, length, protocol), at most so many `together`; the costliest first."""
-    groups: dict[str, list[Entry]] = {}
+def units_of(entries: Iterable[Entry], together: int, done: Collection[str] = ()) -> list[Unit]:
+    """Seeds of one (task, subject, length, protocol), at most so many `together`; the costliest first. Cells whose keys
+    are `done` are left out.
+    """
+    groups: dict[object, list[Entry]] = {}
     for entry in entries:
-        groups.setdefault(siblings(entry.cell) if together > 1 else entry.cell.key, []).append(entry)
+        groups.setdefault((entry.cell.siblings, entry.streams) if together > 1 else entry.cell.key, []).append(entry)
     units = []
     for group in groups.values():
         for begin in range(0, len(group), together):
-            some = group[begin : begin + together]
-            cells = tuple(entry.cell for entry in some)
-            units.append(Unit(some[0].kind, cells, sum(entry.cost for entry in some), some[0].resources))
+            block = group[begin : begin + together]
+            some = [entry for entry in block if entry.cell.key not in done]
+            if some:
+                cells, whole = (tuple(entry.cell for entry in each) for each in (some, block))
+                cost, first = sum(entry.cost for entry in some), some[0]
+                units.append(Unit(first.kind, cells, cost, first.resources, streams=first.streams, block=whole))
     return sorted(units, key=lambda unit: (-unit.cost, unit.name))

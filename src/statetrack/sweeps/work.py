@@ -1,36 +1,35 @@
-"""Do one unit: claim its cells, run those that nobody has finished, keep their records."""
+"""Do one unit: claim its cells and run those that nobody has finished. Their kind keeps the records."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, OutOfMemory, one_line
 from statetrack.results import claims
 from statetrack.results.cell import Cell
-from statetrack.results.store import FAILED, QUICK, Store, no_result, no_room
+from statetrack.results.kinds import Work
+from statetrack.results.records import FAILED, no_result
+from statetrack.results.store import Store, no_room
 from statetrack.sweeps import kinds
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit
 
 # As torch, its driver checks, Triton and cuDNN say it.
 GPU_FAULT = re.compile(r"CUDA (driver )?error|Triton Error \[CUDA\]|cuDNN error", re.IGNORECASE)
+GPU_FULL = re.compile(r"CUDA out of memory")
 
 
 def do(unit: Unit, store: Store, device: str = "auto", weights: bool = True) -> dict[str, Outcome]:
     """Run a unit in this process. A full disk is an error (BadInput); what goes wrong in a cell is its outcome."""
     with claimed(unit, store) as (mine, outcomes):
         if mine:
-            scratch = store.scratch(mine)
-            produced = produce(unit.of(mine), scratch, device)
-            for cell, record, files in produced:
-                outcomes[cell.key] = keep(store, cell, record, files if weights else [])
+            shared = any(outcome.status == BUSY for outcome in outcomes.values())
+            scratch = store.scratch(mine if shared else unit.block or unit.cells)
+            outcomes |= perform(unit.of(mine), store, scratch, device, weights)
             if not any(outcome.status == LOST for outcome in outcomes.values()):  # else the next try goes on from there
                 shutil.rmtree(scratch, ignore_errors=True)
         return outcomes
@@ -49,60 +48,43 @@ def claimed(unit: Unit, store: Store) -> Iterator[tuple[list[Cell], dict[str, Ou
                 outcomes[cell.key] = Outcome(BUSY)
                 continue
             record = store.read(cell)
-            if record is not None:  # another runner finished it before we had the claim
+            if record is not None and not record.lacks(unit.streams):  # another finished it before we had the claim
                 claim.release()
-                outcomes[cell.key] = Outcome(record.get("status", "done"))
+                outcomes[cell.key] = Outcome(record.status)
             else:
                 held.enter_context(claim)
                 mine.append(cell)
         yield mine, outcomes
 
 
-def produce(unit: Unit, scratch: Path, device: str) -> Iterator[tuple[Cell, dict[str, Any], list[Path]]]:
-    """The record of each cell, and the files beside it. An error becomes the record of every cell not yet done."""
+def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool) -> dict[str, Outcome]:
+    """What became of each cell, its record being kept. An error becomes the record of every cell not yet done."""
     left = {cell.key: cell for cell in unit.cells}
+    outcomes = {}
     began = time.monotonic()
     try:
-        for cell, record in kinds.load(unit.kind).run(list(unit.cells), scratch, device):
-            now = time.monotonic()
-            record.setdefault("seconds", now - began)
-            began = now
-            json.dumps(record, allow_nan=False)  # one that cannot be written is a failure of its cell, not of the run
-            del left[cell.key]
-            yield cell, record, files_of(cell, scratch)
+        work = Work(unit.cells, unit.streams, device, weights)
+        for record in kinds.load(unit.kind).run(work, store, scratch):
+            del left[record.cell.key]
+            outcomes[record.cell.key] = Outcome(record.status, record.seconds or 0.0, record.reason)
+            began = time.monotonic()
         reason, failed = "the run ended without a result", FAILED
     except Exception as error:
         if no_room(error):
             raise error if isinstance(error, BadInput) else BadInput(f"{scratch.parent}: {error}") from error
         reason, failed = one_line(error), meaning(error)
     for cell in left.values():
-        yield cell, no_result(cell, failed, reason) | {"seconds": time.monotonic() - began}, []
+        seconds = time.monotonic() - began
+        if failed == FAILED and store.read(cell) is None:  # what lacks an evaluation still has a result
+            store.write(no_result(cell, FAILED, reason, seconds))
+        outcomes[cell.key] = Outcome(failed, seconds, reason)
+    return outcomes
 
 
 def meaning(error: Exception) -> str:
     """What an error means for its cells. After an error of the GPU itself nothing more works in this process, and the
     cell need not be its cause: another process on the same card may be. So it is as if the worker had died.
     """
-    if "out of memory" in str(error):
+    if isinstance(error, OutOfMemory) or GPU_FULL.search(str(error)):
         return MEMORY
     return LOST if GPU_FAULT.search(str(error)) else FAILED
-
-
-def files_of(cell: Cell, scratch: Path) -> list[Path]:
-    """What a run left beside the record, but for checkpoints."""
-    return [path for path in scratch.glob(f"{cell.key}.*") if "checkpoint" not in path.name and path.suffix != ".json"]
-
-
-def keep(store: Store, cell: Cell, record: dict[str, Any], files: list[Path]) -> Outcome:
-    """Move the files to the folder, then write the record: where there is a record, there are its files."""
-    if record["status"] in (MEMORY, LOST):
-        return Outcome(record["status"], 0.0, record["reason"])
-    for path in files:
-        os.replace(path, store.folder / path.name)
-    store.write(cell, record, settle=record["seconds"] >= QUICK)
-    return Outcome(record["status"], record["seconds"], record.get("reason", ""))
-
-
-def one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if isinstance(error, BadInput) and text else f"{type(error).__name__}: {text}"

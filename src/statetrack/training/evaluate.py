@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from statetrack.errors import one_line
 from statetrack.models import NO_ANSWER, SequenceModel, answers_of
-from statetrack.models.custom import one_line
+from statetrack.results.evaluations import END, AllStrings, Evaluation, OffData, OnRows, OnStream
 from statetrack.tasks.base import Batch, Task
 from statetrack.tasks.finite import BinaryTask
 from statetrack.training import metrics
@@ -23,7 +24,6 @@ TEST_LOGITS = {"cpu": 2**32, "cuda": 2**36}  # the same, in numbers: tokens time
 PASS_TOKENS = {"cpu": 2**15, "cuda": 2**20}  # of one forward pass
 PASS_LOGITS = {"cpu": 2**28, "cuda": 2**31}  # of one forward pass: 1 GiB, 8 GiB
 GENERALISE = (2, 4, 8, 16)  # times the length
-TAIL = 32  # positions at the end that length generalisation looks at
 STREAM_ROWS, STREAM_TAIL = 64, 1024
 EXHAUSTIVE = 16  # binary strings up to this length are all tried
 RATES = (0.02, 0.1, 0.9, 0.98)
@@ -40,59 +40,57 @@ class Evaluator:
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
         self.limit = getattr(model, "positions", None)
 
-    def everything(self, stream: int = 0, tick: Tick = lambda _: None) -> dict[str, Any]:
+    def everything(self, streams: Sequence[int] = (), tick: Tick = lambda _: None) -> list[Evaluation]:
         """All that a result holds of the trained model. The test split is read here and nowhere else."""
         tick("test")
-        record = self.at_length()
+        found: list[Evaluation | None] = [self.at_length()]
         tick("beyond the length")
-        record["length_generalisation"] = {str(n * self.length): self.beyond(n * self.length) for n in GENERALISE}
+        found += [self.beyond(n * self.length) for n in GENERALISE]
         tick("off the distribution")
-        record["off_distribution"] = self.off_distribution()
-        record["exact"] = self.exhaustive()
-        record["stream"] = self.stream(stream, tick) if stream else None
-        return record
+        found += [self.off_distribution(), self.exhaustive(), *(self.stream(steps, tick) for steps in streams)]
+        return [each for each in found if each is not None]
 
-    def at_length(self) -> dict[str, Any]:
+    def at_length(self) -> OnRows:
         batch = self.task.sample(self.length, self.rows_at(self.length), self.seed, "test")
         said, asked = self.answers(batch), batch.mask.astype(bool)
         right = said == batch.targets
-        tail = metrics.tail(right, asked)
-        tail_interval, last_interval = metrics.tail_interval(right, asked), metrics.tail_interval(right, asked, TAIL)
-        return {
+        return OnRows(
+            length=self.length,
+            seed=self.seed,
             **metrics.summary(right, asked),
             **metrics.crossings(right, asked, batch.targets),
-            "accuracy_by_position": metrics.by_position(right, asked),
-            "accuracy_at_end": metrics.share(right[:, -1:], asked[:, -1:]),
-            "tail_accuracy": tail,
-            "tail_interval": tail_interval,
-            "last_32_accuracy": metrics.tail(right, asked, TAIL),
-            "last_32_interval": last_interval,
-            "unanswered": metrics.share(said == NO_ANSWER, asked),
-            "solved": tail is not None and tail >= 0.99,
-        }
+            accuracy_by_position=metrics.by_position(right, asked),
+            accuracy_at_end=metrics.share(right[:, -1:], asked[:, -1:]),
+            tail_accuracy=metrics.tail(right, asked),
+            tail_interval=metrics.tail_interval(right, asked),
+            last_32_accuracy=metrics.tail(right, asked, END),
+            last_32_interval=metrics.tail_interval(right, asked, END),
+            unanswered=metrics.share(said == NO_ANSWER, asked),
+        )
 
-    def beyond(self, length: int) -> dict[str, Any]:
+    def beyond(self, length: int) -> OnRows:
         """The accuracy at another length, over all positions and over the last ones; a model may fail there."""
         if self.limit is not None and length > self.limit:
-            return {"accuracy": None, "reason": f"the model has {self.limit} positions"}
+            return OnRows(length=length, seed=self.seed, reason=f"the model has {self.limit} positions")
         batch = self.task.sample(length, self.rows_at(length), self.seed, "test")
         try:
             said, asked = self.answers(batch), batch.mask.astype(bool)
         except Exception as error:
-            return failed(error)
+            return OnRows(length=length, seed=self.seed, reason=one_line(error))
         right = said == batch.targets
-        low, high = metrics.row_interval(right, asked)
-        return {
-            "accuracy": metrics.share(right, asked),
-            "interval": [low, high],
-            "rows": len(right),
-            "n": int(asked.sum()),
-            "last_32_accuracy": metrics.tail(right, asked, TAIL),
-            "last_32_interval": metrics.tail_interval(right, asked, TAIL),
-            "unanswered": metrics.share(said == NO_ANSWER, asked),
-        }
+        return OnRows(
+            length=length,
+            seed=self.seed,
+            accuracy=metrics.share(right, asked),
+            interval=list(metrics.row_interval(right, asked)),
+            rows=len(right),
+            n=int(asked.sum()),
+            last_32_accuracy=metrics.tail(right, asked, END),
+            last_32_interval=metrics.tail_interval(right, asked, END),
+            unanswered=metrics.share(said == NO_ANSWER, asked),
+        )
 
-    def off_distribution(self) -> dict[str, Any] | None:
+    def off_distribution(self) -> OffData | None:
         """Binary tasks at other rates of ones and on rows with a pattern; the worst stands beside the mean."""
         if not isinstance(self.task, BinaryTask):
             return None
@@ -105,9 +103,10 @@ class Evaluator:
             cases[name] = self.task.batch(row)
         accuracy = {name: metrics.share(self.right(case), case.mask.astype(bool)) for name, case in cases.items()}
         known = [value for value in accuracy.values() if value is not None]
-        return {"accuracy": accuracy, "mean": float(np.mean(known)), "worst": min(known)}
+        mean = float(np.mean(known))
+        return OffData(length=self.length, seed=self.seed, accuracy=accuracy, mean=mean, worst=min(known))
 
-    def exhaustive(self) -> dict[str, Any] | None:
+    def exhaustive(self) -> AllStrings | None:
         """The exact accuracy over all binary strings, each with the chance the task draws it, where they are few.
 
         A string with k ones has the weight p^k (1-p)^(T-k).
@@ -120,26 +119,31 @@ class Evaluator:
         ones = batch.inputs.sum(1)
         weights = self.task.p**ones * (1 - self.task.p) ** (self.length - ones)
         told, hits = (weights[:, None] * asked).sum(), (weights[:, None] * (right & asked)).sum()
-        return {
-            "strings": len(codes),
-            "accuracy": float(hits / told) if told else None,
-            "full_sequence_accuracy": float((weights * (right | ~asked).all(1)).sum() / weights.sum()),
-        }
+        return AllStrings(
+            length=self.length,
+            seed=self.seed,
+            strings=len(codes),
+            accuracy=float(hits / told) if told else None,
+            full_sequence_accuracy=float((weights * (right | ~asked).all(1)).sum() / weights.sum()),
+        )
 
-    def stream(self, steps: int, tick: Tick = lambda _: None) -> dict[str, Any]:
+    def stream(self, steps: int, tick: Tick = lambda _: None) -> OnStream:
         """Accuracy over the last 1,024 positions at every doubling up to `steps`, and how many of them were left
         unanswered, in constant memory.
         """
         if not self.model.recurrent:
-            return {"accuracy": None, "reason": NO_STREAM}
+            return OnStream(steps=steps, seed=self.seed, reason=NO_STREAM)
         try:
-            curves = self._stream(steps, tick)
+            accuracy, unanswered = self._stream(steps, tick)
         except Exception as error:
-            return failed(error)
-        return {"rows": STREAM_ROWS, "positions": min(STREAM_TAIL, steps), **curves}
+            return OnStream(steps=steps, seed=self.seed, reason=one_line(error))
+        return OnStream(
+            steps=steps, seed=self.seed, rows=STREAM_ROWS, positions=min(STREAM_TAIL, steps), accuracy=accuracy,
+            unanswered=unanswered,
+        )  # fmt: skip
 
     @torch.no_grad()
-    def _stream(self, steps: int, tick: Tick) -> dict[str, dict[str, float | None]]:
+    def _stream(self, steps: int, tick: Tick) -> tuple[dict[str, float | None], dict[str, float | None]]:
         self.model.eval()
         state = self.model.initial_state(STREAM_ROWS, self.device)
         marks = stream_marks(self.length, steps)
@@ -158,7 +162,7 @@ class Evaluator:
                 accuracy[str(end)] = metrics.share(right, asked)
                 unanswered[str(end)] = metrics.share(silent, asked)
             tick(f"stream {end:,} of {steps:,}")
-        return {"accuracy": accuracy, "unanswered": unanswered}
+        return accuracy, unanswered
 
     def rows_at(self, length: int) -> int:
         kind = self.device.type
@@ -198,11 +202,6 @@ def pass_rows(device: torch.device, length: int, outputs: int) -> int:
     (512, 11)
     """
     return max(1, min(PASS_TOKENS[device.type], PASS_LOGITS[device.type] // outputs) // length)
-
-
-def failed(error: Exception) -> dict[str, Any]:
-    """What stands in a record where the model itself failed, beyond the length that it was trained on."""
-    return {"accuracy": None, "reason": f"{type(error).__name__}: {one_line(error)}"}
 
 
 def to_ids(inputs: NDArray[Any], device: torch.device) -> Tensor:

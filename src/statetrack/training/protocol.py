@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 
 from statetrack.errors import BadInput, unknown
+from statetrack.results.evaluations import is_solved
 
-SOLVED = 0.99  # accuracy over the last quarter of the positions
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 LEAST = {"batch": 1, "check_every": 1, "most_checks": 1, "most_tokens": 1, "validation_rows": 1}  # the others: 0
 MOST = 2**31 - 1
@@ -226,7 +226,7 @@ class Progress:
             self.done = self.polishing >= p.polish
             return
         spent = self.stage_step >= p.check_every * p.most_checks
-        if tail >= SOLVED or spent:
+        if is_solved(tail) or spent:
             if self.stage < len(self.stages) - 1:
                 self.stage, self.stage_step = self.stage + 1, 0
             else:

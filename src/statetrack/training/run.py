@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from statetrack import spec
-from statetrack.errors import BadInput
-from statetrack.models import SequenceModel, check, model
-from statetrack.models.custom import as_model, own_name
-from statetrack.results import Cell, Store
-from statetrack.results.store import Damage, kept_in, read_record
+from statetrack.errors import BadInput, OutOfMemory
+from statetrack.models import SequenceModel, check
+from statetrack.results import Cell, Damage, Store, TrainingRecord
+from statetrack.results.cell import STREAM
+from statetrack.results.evaluations import Evaluation, OnRows
+from statetrack.results.records import DIVERGED, DONE, RateTried, Training
+from statetrack.results.store import add, kept_in, read_record
 from statetrack.tasks import Task, task
-from statetrack.tasks.base import MAX_LENGTH, check_size
+from statetrack.tasks.base import MAX_LENGTH, check_size, check_whole
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
-from statetrack.training.protocol import Progress, Protocol, fuse_from, plain, protocol
-from statetrack.version import __version__
+from statetrack.training.protocol import Progress, Protocol, fuse_from, protocol
+from statetrack.training.weights import built, load, subject_of
 
 MOST_SEED = 2**63 - 1
 CHEAP_FLOOR = 4096  # positions up to which the floor of a longer row is worth its time
@@ -40,24 +41,42 @@ Tick = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Result:
-    """One cell: what it is, the numbers measured, and the trained model where it is still at hand."""
+    """One cell: its record, and the trained model where it is still at hand."""
 
-    cell: Cell
-    record: dict[str, Any]
+    record: TrainingRecord
     model: SequenceModel | None = None
+
+    @property
+    def cell(self) -> Cell:
+        return self.record.cell
 
     @property
     def accuracy(self) -> float | None:
         """Over all positions asked for, at the length trained on."""
-        return self.record["accuracy"]
+        return self.record.at_length.accuracy
 
     @property
     def solved(self) -> bool:
         """At least .99 over the last quarter of the positions."""
-        return bool(self.record["solved"])
+        return self.record.solved
 
     def to_dict(self) -> dict[str, Any]:
-        return {"cell": self.cell.to_dict(), "version": __version__, **self.record}
+        return self.record.flat()
+
+
+@dataclass(frozen=True)
+class Job:
+    """Seeds of one model on one task at one length, and what is to be known of them."""
+
+    task: Task
+    model: nn.Module | str
+    cells: tuple[Cell, ...]
+    rules: Protocol
+    streams: tuple[int, ...] = ()
+    place: torch.device = torch.device("cpu")  # noqa: RUF009
+    report: Report = lambda _: None
+    tick: Tick = lambda _: None
+    warn: Tick = lambda _: None
 
 
 def train(
@@ -86,8 +105,9 @@ def train_many(
 
     `settings` change numbers of the protocol; with several learning rates in `rates`, validation chooses for each seed.
     `stream` evaluates on so many steps as well. With a folder `out`, results, weights and a checkpoint are kept there:
-    what is there already is not done again, and a run that was killed goes on where it was. `warn` is told of a
-    damaged result that is made again.
+    what is there already is not done again, a run that was killed goes on where it was, and a stream that is asked for
+    later is measured on the weights that were kept. `warn` is told of a damaged result that is made again, and of a
+    cell that is trained again because no weights of it were kept.
     """
     the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
     rules = protocol(protocol_or_name).with_changes(**(settings or {}))
@@ -95,19 +115,61 @@ def train_many(
     check_numbers(length, seeds, stream)
     fuse_from()
     subject = subject_of(model_or_name, the_task, kept=out is not None)
-    cells = [Cell(the_task.name, subject, length, seed, vars(rules) | {"stream": stream}) for seed in seeds]
+    cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
+    streams = (stream,) if stream else ()
+    job = Job(the_task, model_or_name, cells, rules, streams, place, report, tick, warn)
     with kept_in(out) as store:
-        found = {cell.seed: record for cell in cells if store and (record := store.read(cell))}
-        missing = sorted({cell for cell in cells if cell.seed not in found}, key=lambda cell: cell.seed)
         saved = checkpoint_path(store, cells) if store else None
-        if store:
-            _tell_damage(store, missing, warn)
-        made = {}
-        if missing:
-            made = _train_cells(the_task, model_or_name, missing, rules, stream, store, saved, place, report, tick)
+        results = {result.cell.seed: result for result in run_job(job, store, saved)}
         if saved:
             saved.unlink(missing_ok=True)
-    return [made[cell.seed] if cell.seed in made else Result(cell, _inner(found[cell.seed])) for cell in cells]
+    return [results[seed] for seed in seeds]
+
+
+def cell_protocol(rules: Protocol) -> dict[str, Any]:
+    """The part of a cell that says how it is trained. 0.1.0 counted the stream to it, so that its key has one of 0."""
+    return vars(rules) | {STREAM: 0}
+
+
+def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = True) -> Iterator[Result]:
+    """Every cell of a job once: what is there and whole, what lacks an evaluation, what has to be trained. Each is kept
+    in the store before it is given.
+    """
+    lacking: dict[Cell, TrainingRecord] = {}
+    missing: dict[int, Cell] = {}
+    for cell in dict.fromkeys(job.cells):
+        found = store.read(cell) if store else None
+        if not isinstance(found, TrainingRecord):
+            missing[cell.seed] = cell
+        elif found.lacks(job.streams):
+            lacking[cell] = found
+        else:
+            yield Result(found)
+    for cell, found in lacking.items():
+        assert store is not None  # it was found there
+        if store.weights(cell):
+            yield _evaluate_further(job, store, found)
+        else:
+            job.warn(f"{cell}: no weights were kept, so it is trained again for its stream")
+            missing[cell.seed] = cell
+    if store:
+        _tell_damage(store, missing.values(), job.warn)
+    if missing:
+        again = {each.steps for cell in missing.values() if cell in lacking for each in lacking[cell].streams}
+        wanted = replace(job, cells=tuple(missing[seed] for seed in sorted(missing)),
+                         streams=tuple(sorted({*job.streams, *again})))  # fmt: skip
+        yield from _train_cells(wanted, store, saved, weights)
+
+
+def _evaluate_further(job: Job, store: Store, found: TrainingRecord) -> Result:
+    """Measure what a record lacks, on the weights that were kept. Nothing else of it changes."""
+    began = time.monotonic()
+    trained = load(store, found.cell).to(job.place)
+    evaluator = Evaluator(job.task, trained, found.cell.length, found.cell.seed)
+    more = [evaluator.stream(steps, job.tick) for steps in found.lacks(job.streams)]
+    took = (found.evaluation_seconds or 0.0) + time.monotonic() - began
+    record = replace(found.with_evaluations(more), evaluation_seconds=took)
+    return Result(add(store, record), trained)
 
 
 def check_numbers(length: int, seeds: list[int], stream: int) -> None:
@@ -116,16 +178,17 @@ def check_numbers(length: int, seeds: list[int], stream: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED:
             raise BadInput(f"seed {seed} should be a whole number in 0..{MOST_SEED}")
     check_size(length, 1, 0, 0)
+    check_whole(stream=stream)
     if not 0 <= stream <= MAX_LENGTH:
         raise BadInput(f"stream {stream} should lie in 0..{MAX_LENGTH}")
 
 
-def checkpoint_path(store: Store, cells: list[Cell]) -> Path:
+def checkpoint_path(store: Store, cells: Iterable[Cell]) -> Path:
     """One checkpoint for all that a call asks for, so that it is found again when some of it is done."""
     return store.folder / f"{store.scratch(cells).name}.checkpoint.safetensors"
 
 
-def _tell_damage(store: Store, cells: list[Cell], warn: Tick) -> None:
+def _tell_damage(store: Store, cells: Iterable[Cell], warn: Tick) -> None:
     for cell in cells:
         damage = read_record(store.path(cell), cell)
         if isinstance(damage, Damage):
@@ -146,90 +209,111 @@ def seeds_to_train(missing: list[int], saved: Path | None) -> list[int]:
     return missing
 
 
-def _train_cells(
-    the_task: Task, model_or_name: nn.Module | str, cells: list[Cell], rules: Protocol, stream: int,
-    store: Store | None, saved: Path | None, place: torch.device, report: Report, tick: Tick,
-) -> dict[int, Result]:  # fmt: skip
-    length, subject = cells[0].length, cells[0].subject
-    seeds = seeds_to_train([cell.seed for cell in cells], saved)
-    runs = [(seed, rate) for seed in seeds for rate in rules.rates]
-    with memory_named(f"{len(runs)} x {subject} at length {length}", place):
-        models = [built(model_or_name, the_task, seed) for seed, _ in runs]
-        check(models[0], the_task.inputs, the_task.outputs)
-        limit = getattr(models[0], "positions", None)
-        if limit is not None and length > limit:
-            raise BadInput(f"{subject} has {limit} positions; length {length} does not fit")
-        if not the_task.sample(length, 16, split="validation").mask.any():
-            raise BadInput(f"{the_task.name} asks nothing at length {length}; choose another length")
-        return _fit_and_measure(the_task, models, cells, runs, rules, stream, store, saved, place, report, tick)
+def _train_cells(job: Job, store: Store | None, saved: Path | None, weights: bool) -> Iterator[Result]:
+    length, subject = job.cells[0].length, job.cells[0].subject
+    seeds = seeds_to_train([cell.seed for cell in job.cells], saved)
+    runs = [(seed, rate) for seed in seeds for rate in job.rules.rates]
+    with memory_named(f"{len(runs)} x {subject} at length {length}", job.place):
+        models = [built(job.model, job.task, seed) for seed, _ in runs]
+        check(models[0], job.task.inputs, job.task.outputs)
+        check_length(job.task, subject, getattr(models[0], "positions", None), length)
+        yield from _fit_and_measure(job, models, runs, store, saved, weights)
+
+
+def check_length(the_task: Task, subject: str, positions: int | None, length: int) -> None:
+    """Refuse a length that a model has no positions for, or at which nothing is asked."""
+    if positions is not None and length > positions:
+        raise BadInput(f"{subject} has {positions} positions; length {length} does not fit")
+    if not the_task.sample(length, 16, split="validation").mask.any():
+        raise BadInput(f"{the_task.name} asks nothing at length {length}; choose another length")
 
 
 def _fit_and_measure(
-    the_task: Task, models: list[SequenceModel], cells: list[Cell], runs: list[tuple[int, float]], rules: Protocol,
-    stream: int, store: Store | None, saved: Path | None, place: torch.device, report: Report, tick: Tick,
-) -> dict[int, Result]:  # fmt: skip
-    length = cells[0].length
-    floor = floors_of(the_task, length)["position"].average
+    job: Job, models: list[SequenceModel], runs: list[tuple[int, float]], store: Store | None, saved: Path | None,
+    weights: bool,
+) -> Iterator[Result]:  # fmt: skip
+    length, began = job.cells[0].length, time.monotonic()
+    floor = floors_of(job.task, length)["position"].average
     run = fit(
-        the_task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], rules, place,
-        saved=saved, floor=floor, report=report,
+        job.task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], job.rules, job.place,
+        saved=saved, floor=floor, report=job.report,
     )  # fmt: skip
     trained = run.models()
-    hand_back(place)  # what the steps took is not needed for the evaluation
-    results = {}
-    for cell in cells:
+    hand_back(job.place)  # what the steps took is not needed for the evaluation
+    share = (time.monotonic() - began) / len(job.cells)
+    for cell in job.cells:
         rows = [row for row, (seed, _) in enumerate(runs) if seed == cell.seed]
         row = max(rows, key=lambda row: run.progress[row].best)
-        record = measure(the_task, trained[row], cell, run, row, stream, tick)
-        record["rates_tried"] = [
-            {
-                "rate": runs[r][1],
-                "validation_accuracy": validated(run.progress[r]),
-                "diverged_at": run.progress[r].diverged_at,
-            }
-            for r in rows
-        ]
-        results[cell.seed] = Result(cell, record, trained[row])
+        tried = [_tried(run.progress[row]) for row in rows]
+        record = measure(job, cell, trained[row], _training(run, row, trained[row], tried), share)
         if store:
-            checkpoint.save_weights(store.path(cell, "safetensors"), trained[row], {"cell": cell.to_dict()})
-            store.write(cell, results[cell.seed].to_dict())
-    return results
+            if weights:
+                path = store.path(cell, "safetensors")
+                checkpoint.save_weights(path, trained[row], {"cell": cell.to_dict()})
+            store.write(record)
+        yield Result(record, trained[row])
 
 
-def measure(
-    the_task: Task, trained: SequenceModel, cell: Cell, run: Fit, row: int, stream: int, tick: Tick
-) -> dict[str, Any]:
-    """All numbers of one cell."""
-    progress, began = run.progress[row], time.monotonic()
-    record: dict[str, Any] = {
-        "status": "done" if progress.diverged_at is None else "diverged",
-        "diverged_at": progress.diverged_at,
-        "learning_rate": progress.rate,
-        "steps": progress.step,
-        "final_train_loss": finite(progress.history[-1]["loss"]) if progress.history else None,
-        "epochs_to_converge": epochs_to_converge(progress),
-        "validation_accuracy": validated(progress),
-        "parameters": trained.parameter_count,
-        "state_size": trained.state_size,
-        "tokens_per_second": run.tokens / run.seconds if run.seconds else None,
-        "train_seconds": run.seconds,
-        "replicas": len(run.seeds),
-        "device": torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
-        "torch": torch.__version__,
-    }
-    record |= Evaluator(the_task, trained, cell.length, cell.seed).everything(stream, tick)
-    known = floors_of(the_task, cell.length)
+def _tried(progress: Progress) -> RateTried:
+    return RateTried(progress.rate, validated(progress), progress.diverged_at)
+
+
+def _training(run: Fit, row: int, trained: SequenceModel, tried: list[RateTried]) -> Training:
+    progress = run.progress[row]
+    return Training(
+        diverged_at=progress.diverged_at,
+        learning_rate=progress.rate,
+        steps=progress.step,
+        final_train_loss=finite(progress.history[-1]["loss"]) if progress.history else None,
+        epochs_to_converge=epochs_to_converge(progress),
+        validation_accuracy=validated(progress),
+        parameters=trained.parameter_count,
+        state_size=trained.state_size,
+        tokens_per_second=run.tokens / run.seconds if run.seconds else None,
+        train_seconds=run.seconds,
+        replicas=len(run.seeds),
+        device=torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
+        torch=str(torch.__version__),
+        rates_tried=tuple(tried),
+    )
+
+
+def measure(job: Job, cell: Cell, trained: SequenceModel, training: Training, seconds: float) -> TrainingRecord:
+    """The record of one cell: everything is evaluated here, with the floors beside it."""
+    began = time.monotonic()
+    found = Evaluator(job.task, trained, cell.length, cell.seed).everything(job.streams, job.tick)
+    evaluations = tuple(_with_floors(job.task, each, cell.length) for each in found)
+    took = time.monotonic() - began
+    status = DONE if training.diverged_at is None else DIVERGED
+    return TrainingRecord(
+        cell=cell, status=status, seconds=seconds + took, training=training, evaluations=evaluations,
+        evaluation_seconds=took,
+    )  # fmt: skip
+
+
+def _with_floors(the_task: Task, found: Evaluation, trained: int) -> Evaluation:
+    """What a guess scores beside what the network does: by position at the length trained on, on average beyond it."""
+    if not isinstance(found, OnRows):
+        return found
+    if found.length != trained:
+        exact = floors_of(the_task, trained)["position"].exact
+        cheap = exact and found.length <= CHEAP_FLOOR and found.accuracy is not None
+        return replace(found, floor=_average(the_task, found.length)) if cheap else found
+    known = floors_of(the_task, trained)
     by_position = [None if math.isnan(value) else value for value in known["position"].by_position.tolist()]
-    record["floor"] = finite(known["position"].average)
-    record["floor_exact"] = known["position"].exact
-    record["floors"] = {floor.name: floor.average for floor in known.floors}
-    record["floor_by_position"] = by_position
-    for beyond, entry in record["length_generalisation"].items():
-        cheap = known["position"].exact and int(beyond) <= CHEAP_FLOOR
-        entry["floor"] = finite(floors_of(the_task, int(beyond))["position"].average) if cheap else None
-    record["skill_by_position"] = metrics.skill(record["accuracy_by_position"], by_position)
-    record["evaluation_seconds"] = time.monotonic() - began
-    return record
+    assert found.accuracy_by_position is not None
+    return replace(
+        found,
+        floor=_average(the_task, trained),
+        floor_exact=known["position"].exact,
+        floors={floor.name: floor.average for floor in known.floors},
+        floor_by_position=by_position,
+        skill_by_position=metrics.skill(found.accuracy_by_position, by_position),
+    )
+
+
+def _average(the_task: Task, length: int) -> float | None:
+    return finite(floors_of(the_task, length)["position"].average)
 
 
 @functools.lru_cache(maxsize=64)
@@ -256,29 +340,6 @@ def finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> SequenceModel:
-    """The model for this task: a name with options, `e88-gain-r2[learned_start=true]`, or one that is there already."""
-    if isinstance(model_or_name, nn.Module):
-        return as_model(model_or_name, own_name(model_or_name), the_task.inputs, the_task.outputs)
-    if not isinstance(model_or_name, str):
-        raise BadInput(f"a model is a name or a torch.nn.Module, not a {type(model_or_name).__name__}")
-    name, given = spec.parse(model_or_name)
-    options = {key: value if key == "sha256" else plain(value, f"{name}: option {key}") for key, value in given.items()}
-    return model(name, inputs=the_task.inputs, outputs=the_task.outputs, seed=seed, **options)
-
-
-def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> str:
-    """What a cell calls the model: its text. One that was not built by name has none, and cannot be kept."""
-    made = built(model_or_name, the_task, seed=0)
-    text: str | None = getattr(made, "text", None)
-    if text is None and kept:
-        raise BadInput(
-            f"a {own_name(made)} that is there already does not say what it is, so its results cannot be kept; give "
-            "its name, such as file.py:Class, or leave out `out`"
-        )
-    return text or own_name(made).lower()
-
-
 @contextmanager
 def memory_named(what: str, place: torch.device) -> Iterator[None]:
     """Memory that runs out is said in one line."""
@@ -288,7 +349,7 @@ def memory_named(what: str, place: torch.device) -> Iterator[None]:
         if not ran_out_of_memory(error):
             raise
         others = beside_others(place)
-        raise BadInput(
+        raise OutOfMemory(
             f"out of memory: {what} does not fit{others}; choose a smaller model, or fewer seeds at a time"
         ) from error
 
@@ -306,7 +367,3 @@ def pick_device(device: str) -> torch.device:
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
         raise BadInput(f"device {device!r} is asked for, but torch sees {torch.cuda.device_count() or 'no'} GPU here")
     return chosen
-
-
-def _inner(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if key not in ("cell", "version")}

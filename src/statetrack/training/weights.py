@@ -1,23 +1,40 @@
-"""From a folder of results back to the trained model."""
+"""From the name of a model to the model, and from a folder of results back to the trained one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from torch import nn
 
+from statetrack import spec
 from statetrack.errors import BadInput
-from statetrack.models import SequenceModel
+from statetrack.models import SequenceModel, model
+from statetrack.models.custom import as_model, own_name
 from statetrack.results import Cell, Store
-from statetrack.tasks import task
+from statetrack.tasks import Task, task
 from statetrack.training import checkpoint
-from statetrack.training.run import built
+from statetrack.training.protocol import plain
 
 
-def cell_of(record: Mapping[str, Any]) -> Cell:
-    """The cell that a record of a store is about."""
-    return Cell(**record["cell"])
+def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> SequenceModel:
+    """The model for this task: a name with options, `e88-gain-r2[learned_start=true]`, or one that is there already."""
+    if isinstance(model_or_name, nn.Module):
+        return as_model(model_or_name, own_name(model_or_name), the_task.inputs, the_task.outputs)
+    if not isinstance(model_or_name, str):
+        raise BadInput(f"a model is a name or a torch.nn.Module, not a {type(model_or_name).__name__}")
+    name, given = spec.parse(model_or_name)
+    options = {key: value if key == "sha256" else plain(value, f"{name}: option {key}") for key, value in given.items()}
+    return model(name, inputs=the_task.inputs, outputs=the_task.outputs, seed=seed, **options)
+
+
+def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> str:
+    """What a cell calls the model: its text. One that was not built by name has none, and cannot be kept."""
+    made = built(model_or_name, the_task, seed=0)
+    text: str | None = getattr(made, "text", None)
+    if text is None and kept:
+        raise BadInput(
+            f"a {own_name(made)} that is there already does not say what it is, so its results cannot be kept; give "
+            "its name, such as file.py:Class, or leave out `out`"
+        )
+    return text or own_name(made).lower()
 
 
 def load(store: Store, cell: Cell) -> SequenceModel:
@@ -26,11 +43,11 @@ def load(store: Store, cell: Cell) -> SequenceModel:
     Refused are weights that are missing or damaged, weights of another cell, and weights that do not fit the model of
     this name: a custom model whose file is gone or has changed, or another version of the code.
     """
-    path = store.path(cell, "safetensors")
-    if not path.exists():
-        raise BadInput(f"no weights are kept: {path.name} is not there")
+    path = store.weights(cell)
+    if path is None:
+        raise BadInput(f"no weights are kept: {store.path(cell, 'safetensors').name} is not there")
     weights, note = checkpoint.load(path)
-    if note.get("cell") != cell.to_dict():
+    if "cell" not in note or Cell(**note["cell"]).identity != cell:
         raise BadInput(f"{path.name} holds the weights of another cell")
     made = built(cell.subject, task(cell.task), cell.seed)
     expected = made.state_dict()

@@ -2,6 +2,7 @@
 
 from statetrack.verdicts.documents import DocumentPrediction
 from statetrack.verdicts.measured import Measured
-from statetrack.verdicts.rules import Verdict, verdict
+from statetrack.verdicts.outcomes import Verdict
+from statetrack.verdicts.rules import verdict
 
 __all__ = ["DocumentPrediction", "Measured", "Verdict", "verdict"]

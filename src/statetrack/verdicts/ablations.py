@@ -8,34 +8,49 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack import spec
-from statetrack.results import Cell
+from statetrack.results import Cell, TrainingRecord
+from statetrack.results.diagnosis import Diagnosis
+from statetrack.results.evaluations import is_solved
+from statetrack.results.sections import Section
 from statetrack.verdicts.measured import most
 
 NAME = re.compile(r"e88(?P<form>-published|-gain)?-(?P<size>1l|4l|1l-small)(?P<notanh>-notanh)?")
 FORMS = {
-    "full": "e88-gain-{}",
-    "no tanh": "e88-gain-{}-notanh",
-    "no gain": "e88-published-{}",
-    "no gain, no tanh": "e88-published-{}-notanh",
-    "no delta": "e88-{}",
-    "no delta, no tanh": "e88-{}-notanh",
-}
+    "full": "e88-gain-{}", "no tanh": "e88-gain-{}-notanh",
+    "no gain": "e88-published-{}", "no gain, no tanh": "e88-published-{}-notanh",
+    "no delta": "e88-{}", "no delta, no tanh": "e88-{}-notanh",
+}  # fmt: skip
 MAIN = ("full", "no tanh", "no gain", "no delta")
 FLOOR = 0.25  # of the way from the floor to 1: below, nothing was learned
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A cell with its record in the store and, where there is one, its diagnosis."""
+    """The record of a cell that was trained and, where there is one, its diagnosis."""
 
-    cell: Cell
-    record: dict[str, Any]
-    diagnosis: dict[str, Any] | None = None
+    record: TrainingRecord
+    diagnosis: Diagnosis | None = None
+
+    @property
+    def cell(self) -> Cell:
+        return self.record.cell
 
     @property
     def last_quarter(self) -> float | None:
-        value: float | None = self.record.get("tail_accuracy")
-        return value
+        return self.record.at_length.tail_accuracy
+
+    @property
+    def conclusion(self) -> str:
+        return self.diagnosis.conclusion if self.diagnosis else ""
+
+    def section(self, name: str) -> Section:
+        """Of the diagnosis; {"absent": why} where there is none."""
+        return self.diagnosis[name] if self.diagnosis else {"absent": "it was not diagnosed"}
+
+    def at_90(self, of: str = "measured") -> float | None:
+        """The length at which it passes below 90 %, measured or predicted."""
+        error = self.section("error")
+        return None if "absent" in error else error[of]["at_90"]["length"]
 
 
 def family(subject: str) -> tuple[str, str] | None:
@@ -74,40 +89,28 @@ def ablations(cells: Iterable[Seen]) -> list[dict[str, Any]]:
 
 def _table(task: str, length: int, protocol: str, size: str, forms: dict[str, list[Seen]]) -> dict[str, Any]:
     rows = [_row(form, sorted(forms[form], key=lambda seen: seen.cell.seed)) for form in FORMS if form in forms]
-    floor = next(iter(forms.values()))[0].record.get("floor")
+    floor = next(iter(forms.values()))[0].record.at_length.floor
     return {
-        "task": task,
-        "length": length,
-        "protocol": protocol,
-        "base": named("full", size),
-        "floor": floor,
-        "forms": rows,
-        "missing": [named(form, size) for form in MAIN if form not in forms],
+        "task": task, "length": length, "protocol": protocol, "base": named("full", size), "floor": floor,
+        "forms": rows, "missing": [named(form, size) for form in MAIN if form not in forms],
         "says": "; ".join(f"{row['form']}: {_found(row, floor)}" for row in rows),
-    }
+    }  # fmt: skip
 
 
 def _row(form: str, seen: list[Seen]) -> dict[str, Any]:
-    known = [one.diagnosis for one in seen]
     return {
-        "form": form,
-        "subject": seen[0].cell.subject,
-        "seeds": [one.cell.seed for one in seen],
-        "accuracy": [one.record["accuracy"] for one in seen],
+        "form": form, "subject": seen[0].cell.subject, "seeds": [one.cell.seed for one in seen],
+        "accuracy": [one.record.at_length.accuracy for one in seen],
         "last_quarter": [one.last_quarter for one in seen],
-        "at_90": [each["error"]["measured"]["at_90"]["length"] if each else None for each in known],
-        "conclusions": [each["conclusion"] if each else "" for each in known],
-    }
+        "at_90": [one.at_90() for one in seen], "conclusions": [one.conclusion for one in seen],
+    }  # fmt: skip
 
 
 def _found(row: dict[str, Any], floor: float | None) -> str:
     """In words: what most seeds do at the length trained on, and what becomes of it."""
-    solved = [score >= 0.99 for score in row["last_quarter"]]
+    solved = [is_solved(score) for score in row["last_quarter"]]
     usual = 0.0 if floor is None else floor
     lost = [score - usual < FLOOR * (1 - usual) for score in row["last_quarter"]]
-    if most(lost):
-        word = "at the floor"
-    else:
-        word = f"{sum(solved)} of {len(solved)} solved"
+    word = "at the floor" if most(lost) else f"{sum(solved)} of {len(solved)} solved"
     later = sorted({each for each in row["conclusions"] if each})
     return f"{word} ({', '.join(later)})" if later else word

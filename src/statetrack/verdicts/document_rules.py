@@ -7,34 +7,32 @@ from collections import Counter
 from statetrack.formatting import fixed
 from statetrack.verdicts.documents import DESIGN, DocumentPrediction, Measure
 from statetrack.verdicts.measured import SEEDS, Measured, by_seed, most
+from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED, Verdict
 
-Judged = tuple[str, str, int]
 
-
-def judge(prediction: DocumentPrediction, records: list[Measured]) -> Judged:
-    """(outcome, reason, seeds)."""
-    test = prediction.test
+def judge(prediction: DocumentPrediction, records: list[Measured]) -> Verdict:
+    test, argument = prediction.test, " ".join(prediction.argument)
     if test is None:
         if prediction.false:
-            return "refuted", "by argument: " + " ".join(prediction.argument), 0
-        return "undecided", "no accuracy decides it", 0
+            return Verdict(REFUTED, argument, 0, by_argument=True)
+        return Verdict(UNDECIDED, "no accuracy decides it", 0)
     if prediction.document == DESIGN:
         records = as_designed(records)
     mine, others = _of(records, test.model, test), _of(records, test.other, test)
     lengths = sorted({record.length for record in mine if len(_seeds_at(mine, record.length)) >= SEEDS})
     seeds = len(by_seed(mine))
     if not lengths and prediction.false:
-        return "refuted", "by argument: " + " ".join(prediction.argument) + _seen(mine + others, " Seen: "), seeds
+        return Verdict(REFUTED, argument + _seen(mine + others, " Seen: "), seeds, by_argument=True)
     if not lengths:
-        return "undecided", _too_few(test.model, test.task) + _seen(mine + others), seeds
+        return Verdict(UNDECIDED, _too_few(test.model, test.task) + _seen(mine + others), seeds)
     if test.kind in ("degrades", "flat"):
-        return (*_along(test, mine, lengths), seeds)
+        return Verdict(*_along(test, mine, lengths), seeds)
     votes = [_at(test, mine, others, length) for length in lengths]
-    for outcome in ("refuted", "undecided"):
+    for outcome in (REFUTED, UNDECIDED):
         for (vote, why), length in zip(votes, lengths):
             if vote == outcome:
-                return outcome, f"at {length}: {why}", seeds
-    return "confirmed", f"at {', '.join(map(str, lengths))}: {votes[-1][1]}", seeds
+                return Verdict(outcome, f"at {length}: {why}", seeds)
+    return Verdict(CONFIRMED, f"at {', '.join(map(str, lengths))}: {votes[-1][1]}", seeds)
 
 
 def as_designed(records: list[Measured]) -> list[Measured]:
@@ -61,15 +59,9 @@ def _seen(records: list[Measured], lead: str = "; seen: ") -> str:
 
 
 def _of(records: list[Measured], model: str, test: Measure) -> list[Measured]:
-    return [
-        record
-        for record in records
-        if record.model.lower() == model
-        and record.task == test.task
-        and record.metric == test.metric
-        and record.length in test.lengths
-        and not record.witness
-    ]
+    named = (model, test.task, test.metric)
+    found = [record for record in records if (record.model.lower(), record.task, record.metric) == named]
+    return [record for record in found if record.length in test.lengths and not record.witness]
 
 
 def _seeds_at(records: list[Measured], length: int) -> dict[int, list[Measured]]:
@@ -77,7 +69,7 @@ def _seeds_at(records: list[Measured], length: int) -> dict[int, list[Measured]]
 
 
 def _decided(yes: list[bool], no: list[bool], why: str) -> tuple[str, str]:
-    return ("confirmed" if most(yes) else "refuted" if most(no) else "undecided"), why
+    return (CONFIRMED if most(yes) else REFUTED if most(no) else UNDECIDED), why
 
 
 def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int) -> tuple[str, str]:
@@ -93,13 +85,13 @@ def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int
     if test.kind == "at least":
         below = [record.high < value for record in here]
         if not most(below) and all(record.floor >= value for record in here):
-            return "undecided", f"the floor {fixed(here[0].floor)} gives it without any skill"
+            return UNDECIDED, f"the floor {fixed(here[0].floor)} gives it without any skill"
         return _decided([record.low >= value for record in here], below, f"{shown}, predicted at least {value:.2f}")
     if test.kind == "at most":
         above = [record.low > value for record in here]
         return _decided([record.high <= value for record in here], above, f"{shown}, predicted at most {value:.2f}")
     if len(by_seed(there)) < SEEDS:
-        return "undecided", _too_few(test.other, test.task) + _seen(there)
+        return UNDECIDED, _too_few(test.other, test.task) + _seen(there)
     pairs = [(one, two) for one in here for two in there]
     shown = f"{shown} against {_spread(there)}"
     if test.kind == "gap":
@@ -114,7 +106,7 @@ def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int
 def _along(test: Measure, mine: list[Measured], lengths: list[int]) -> tuple[str, str]:
     """The votes of the seeds that were measured at the shortest and at the longest length."""
     if len(lengths) < 2:
-        return "undecided", "one length only"
+        return UNDECIDED, "one length only"
     first, last = _seeds_at(mine, lengths[0]), _seeds_at(mine, lengths[-1])
     pairs = [(first[seed][0], last[seed][0]) for seed in first if seed in last]
     shown = f"{_spread([a for a, _ in pairs])} at {lengths[0]}, {_spread([b for _, b in pairs])} at {lengths[-1]}"

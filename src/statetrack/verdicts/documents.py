@@ -89,23 +89,16 @@ def _sections_2() -> Iterator[DocumentPrediction]:
     yield _design("2-rtc-mamba", place, "Mamba2-32L 75 to 85 %", Measure("about", "mamba2-32l", "rtc", rtc, 0.8))
     full = Measure("at most", "mamba2-32l", "rtc", rtc, 0.5, metric="full_sequence_accuracy")
     yield _design("2-rtc-mamba-full", place, "Mamba2-32L less than half of the whole sequences", full)
-    yield _design(
-        "2-rtc-linear", place, "linear baseline 50 %", Measure("about", "linear-rnn", "rtc", rtc, 0.5), THRESHOLD
-    )
+    half = Measure("about", "linear-rnn", "rtc", rtc, 0.5)
+    yield _design("2-rtc-linear", place, "linear baseline 50 %", half, THRESHOLD)
     full = Measure("about", "linear-rnn", "rtc", rtc, 0.0, metric="full_sequence_accuracy")
     yield _design("2-rtc-linear-full", place, "linear baseline 0 % of whole sequences", full, THRESHOLD)
     place = "2, Task 2 (TXC), Expected Results"
     yield _design("2-txc-e88", place, "E88 99 %", Measure("about", "e88-1l", "txc", rtc, 0.99, 0.02), APERIODIC)
-    yield _design(
-        "2-txc-mamba",
-        place,
-        "Mamba2 50 % + O(D/T)",
-        Measure("about", "mamba2-32l", "txc", (1024,), 0.5, 0.03),
-        LINEAR_LOGIT,
-    )
-    yield _design(
-        "2-txc-linear", place, "linear baseline 50 %", Measure("about", "linear-rnn", "txc", (64,), 0.5), LINEAR_LOGIT
-    )
+    half = Measure("about", "mamba2-32l", "txc", (1024,), 0.5, 0.03)
+    yield _design("2-txc-mamba", place, "Mamba2 50 % + O(D/T)", half, LINEAR_LOGIT)
+    half = Measure("about", "linear-rnn", "txc", (64,), 0.5)
+    yield _design("2-txc-linear", place, "linear baseline 50 %", half, LINEAR_LOGIT)
     place = "2, Task 3 (FSM), Expected Results"
     why = (
         "FSM is sum(x) > 2.5. A recurrence with decay 1 sums, and the sum never comes back below the threshold:",
@@ -168,9 +161,8 @@ def _table() -> Iterator[DocumentPrediction]:
                     against = NEARLY_CONSTANT
                 tolerance = 0.02 if model == "e88-1l" else 0.05
                 test = Measure("about", model, task, (length,), percent / 100, tolerance)
-                yield _design(
-                    f"4.2-{task}-{length}-{model}", "4.2", f"{model} {percent} % on {task} at {length}", test, against
-                )
+                says = f"{model} {percent} % on {task} at {length}"
+                yield _design(f"4.2-{task}-{length}-{model}", "4.2", says, test, against)
 
 
 def _sections_6_to_8() -> Iterator[DocumentPrediction]:
@@ -192,13 +184,8 @@ def _sections_6_to_8() -> Iterator[DocumentPrediction]:
         "E88's entries lie in (-1, 1) and every step contracts, so equal steps of a long count are not kept apart;",
         "a linear state with a decay that rounds to 1 holds the count.",
     )
-    yield _design(
-        "6.3",
-        "6.3, probes",
-        "E88 and Mamba2 both hold the running count; the threshold tells them apart",
-        None,
-        probe,
-    )
+    says = "E88 and Mamba2 both hold the running count; the threshold tells them apart"
+    yield _design("6.3", "6.3, probes", says, None, probe)
     ablation = (
         "Without tanh the document's E88 can sum, as RTC and FSM need; TXC is out of reach with tanh already.",
         "So what is lost without tanh is nothing that the three tasks measure.",
@@ -236,16 +223,10 @@ def _criteria() -> Iterator[DocumentPrediction]:
         yield _design(f"8.3-{task}", "8, criterion 3", f"the linear baseline is at chance on {task}", test, against)
         test = Measure("alike", "e88-1l-notanh", task, lengths, 0.05, other="mamba2-4l")
         yield _design(f"8.4-{task}", "8, criterion 4", f"E88 without tanh is like Mamba2 on {task}", test)
-    gaps: dict[str, tuple[float, tuple[str, ...]]] = {
-        "txc": (0.4, APERIODIC),
-        "rtc": (0.15, ()),
-        "fsm": (0.1, NEARLY_CONSTANT),
-    }
-    for task, (value, against) in gaps.items():
+    for task, value, against in (("txc", 0.4, APERIODIC), ("rtc", 0.15, ()), ("fsm", 0.1, NEARLY_CONSTANT)):
         test = Measure("gap", "e88-1l", task, (1024,), value, other="mamba2-32l")
-        yield _design(
-            f"8-gap-{task}", "8, gaps", f"E88 ahead of Mamba2-32L by {value:.0%} on {task} at 1024", test, against
-        )
+        says = f"E88 ahead of Mamba2-32L by {value:.0%} on {task} at 1024"
+        yield _design(f"8-gap-{task}", "8, gaps", says, test, against)
 
 
 def _permutations() -> Iterator[DocumentPrediction]:
@@ -262,9 +243,8 @@ def _permutations() -> Iterator[DocumentPrediction]:
         yield DocumentPrediction(f"p-ssm-{group}", PERMUTATIONS, f"{place}, 1", f"{says}: {group}", test)
     says = "transformers without training for it near 0 %"
     yield DocumentPrediction("p-transformer", PERMUTATIONS, f"{place}, 2", says)
-    yield DocumentPrediction(
-        "p-cot", PERMUTATIONS, f"{place}, 2", "chain of thought helps, by keeping intermediate states"
-    )
+    says = "chain of thought helps, by keeping intermediate states"
+    yield DocumentPrediction("p-cot", PERMUTATIONS, f"{place}, 2", says)
     yield DocumentPrediction("p-length", PERMUTATIONS, f"{place}, 2", "accuracy falls as sequences grow")
     yield DocumentPrediction("p-solvable", PERMUTATIONS, f"{place}, 3", "solvable groups are slightly easier")
 

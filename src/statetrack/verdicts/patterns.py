@@ -19,11 +19,12 @@ import numpy as np
 
 from statetrack.formatting import brief
 from statetrack.intervals import wilson
+from statetrack.results.evaluations import is_solved
 from statetrack.verdicts import document_rules, documents
 from statetrack.verdicts.ablations import Seen, family
 from statetrack.verdicts.documents import DocumentPrediction
-from statetrack.verdicts.measured import SEEDS, SOLVED, most
-from statetrack.verdicts.rules import CONFIRMED, REFUTED, UNDECIDED
+from statetrack.verdicts.measured import SEEDS, most
+from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED
 
 FLAT = 0.02
 CLOSE = 0.05
@@ -64,8 +65,9 @@ def is_linear(subject: str) -> bool:
 
 def quarters(seen: Seen) -> list[tuple[float, float, float]]:
     """(accuracy, low, high) over each quarter of the positions; the interval is over rows."""
-    curve = [value for value in seen.record["accuracy_by_position"] if value is not None]
-    rows = seen.record["rows"]
+    here = seen.record.at_length
+    curve = [value for value in here.accuracy_by_position or [] if value is not None]
+    rows = here.rows
     found = []
     for part in np.array_split(np.array(curve, float), 4):
         share = float(part.mean()) if len(part) else float("nan")
@@ -99,7 +101,7 @@ def _chance(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool
 
 
 def _factors(mine: list[Seen]) -> list[tuple[Seen, float]]:
-    known = [(seen, (seen.diagnosis or {}).get("gradient", {}).get("per_step")) for seen in mine]
+    known = [(seen, seen.section("gradient").get("per_step")) for seen in mine]
     return [(seen, factor) for seen, factor in known if factor is not None]
 
 
@@ -121,18 +123,17 @@ def _decays(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool
 
 
 def _largest(seen: Seen) -> float:
-    symbols = (seen.diagnosis or {}).get("eigenvalues", {}).get("symbols", [])
+    symbols = seen.section("eigenvalues").get("symbols", [])
     return max((symbol["largest"] for symbol in symbols), default=float("nan"))
 
 
 def held(seen: Seen) -> float | None:
     """R^2 of the probe for the count, at the stop nearest to the length trained on."""
-    probe = (seen.diagnosis or {}).get("probe", {})
-    if "position" not in probe:
+    probe = seen.section("probe")
+    if "absent" in probe:
         return None
     nearest = min(range(len(probe["position"])), key=lambda i: abs(probe["position"][i] - seen.cell.length))
-    score: float | None = probe["count"]["score"][nearest]
-    return score
+    return probe["count"]["score"][nearest]
 
 
 def _holds(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
@@ -148,13 +149,12 @@ def _holds(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool]
 def _fails_alike(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
     own, beside = ([seen.last_quarter for seen in part if seen.last_quarter is not None] for part in (mine, others))
     numbers = {"without tanh": own, "Mamba2": beside}
-    shown = "last quarter {without tanh} against {Mamba2}"
     if not beside:
-        return [False for _ in own], [score >= SOLVED for score in own], "last quarter {without tanh}", numbers
+        return [False for _ in own], [is_solved(score) for score in own], "last quarter {without tanh}", numbers
     pairs = [(one, two) for one in own for two in beside]
-    yes = [one < SOLVED and abs(one - two) <= CLOSE for one, two in pairs]
-    no = [one >= SOLVED or abs(one - two) > CLOSE for one, two in pairs]
-    return yes, no, shown, numbers
+    yes = [not is_solved(one) and abs(one - two) <= CLOSE for one, two in pairs]
+    no = [is_solved(one) or abs(one - two) > CLOSE for one, two in pairs]
+    return yes, no, "last quarter {without tanh} against {Mamba2}", numbers
 
 
 RULES = (
@@ -176,12 +176,11 @@ RULES = (
 
 def patterns(cells: Iterable[Seen]) -> list[dict[str, Any]]:
     """Every prediction of section 6, for every task, length and model of the folder that it speaks of."""
-    done = [seen for seen in cells if seen.record.get("accuracy") is not None]
+    done = [seen for seen in cells if seen.record.at_length.accuracy is not None]
     said = {prediction.key: prediction for prediction in documents.predictions()}
     found = []
     for rule in RULES:
-        rows = list(_judged(rule, said[rule.key], done))
-        found += rows or [_unmeasured(rule, said[rule.key])]
+        found += list(_judged(rule, said[rule.key], done)) or [_unmeasured(rule, said[rule.key])]
     return found
 
 
@@ -210,10 +209,10 @@ def _judged(rule: Rule, said: DocumentPrediction, cells: list[Seen]) -> Iterator
 
 def _unmeasured(rule: Rule, said: DocumentPrediction) -> dict[str, Any]:
     """No cell speaks of it: what can be said by argument alone, as `statetrack.verdicts.rules` does."""
-    outcome, why, _ = document_rules.judge(said, [])
+    found = document_rules.judge(said, [])
     return {
         "key": rule.key, "section": said.section, "says": said.says, "rule": rule.text, "task": "", "length": 0,
-        "subject": "", "outcome": outcome, "why": why, "seeds": 0, "numbers": {},
+        "subject": "", "outcome": found.outcome, "why": found.why, "seeds": 0, "numbers": {},
     }  # fmt: skip
 
 

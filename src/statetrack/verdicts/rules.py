@@ -13,45 +13,29 @@ confirmed by failures. A claim about training ignores weights that were set by h
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from statetrack.errors import BadInput
-from statetrack.formatting import plural
+from statetrack.results import TrainingRecord
 from statetrack.theory.families import find
 from statetrack.theory.predictions import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
 from statetrack.verdicts import document_rules
 from statetrack.verdicts.documents import DocumentPrediction
-from statetrack.verdicts.measured import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, most
+from statetrack.verdicts.measured import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, grouped, most
+from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED, Verdict
 
-CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Confirmed, refuted or undecided, with the reason and the number of seeds it rests on."""
-
-    outcome: str
-    why: str
-    seeds: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    def text(self) -> str:
-        return f"{self.outcome}: {self.why} ({plural(self.seeds, 'seed')})"
+Result = Measured | TrainingRecord | Mapping[str, Any]
 
 
-def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Measured | Mapping[str, Any]]) -> Verdict:
+def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Result]) -> Verdict:
     """Judge a prediction by results: the records that training writes, or plain ones with model, task, length, seed,
     accuracy, n, low, high, floor and solved.
     """
     records = [measured for result in results for measured in _read(result)]
     if isinstance(prediction, DocumentPrediction):
-        return Verdict(*document_rules.judge(prediction, records))
+        return document_rules.judge(prediction, records)
     records = [record for record in records if record.task == prediction.task and record.metric == "accuracy"]
     if prediction.outcome == UNKNOWN:
         return Verdict(UNDECIDED, "nothing was predicted", 0)
@@ -61,10 +45,12 @@ def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Measu
     return _weights(prediction, own) if prediction.about == "weights" else _training(prediction, own)
 
 
-def _read(result: Measured | Mapping[str, Any]) -> list[Measured]:
+def _read(result: Result) -> list[Measured]:
     if isinstance(result, Measured):
         return [result]
-    return from_record(result) if "cell" in result else [Measured.read(result)]
+    if isinstance(result, TrainingRecord) or "cell" in result:
+        return from_record(result)
+    return [Measured.read(result)]
 
 
 def _weights(prediction: Prediction, records: list[Measured]) -> Verdict:
@@ -159,10 +145,7 @@ def far_out(runs: list[Measured]) -> str:
 
 def _networks(runs: list[Measured]) -> list[list[Measured]]:
     """The results of one seed, apart by how and at which length it was trained."""
-    networks: dict[tuple[int | None, str], list[Measured]] = {}
-    for record in runs:
-        networks.setdefault((record.trained, record.protocol), []).append(record)
-    return list(networks.values())
+    return list(grouped(runs, lambda record: (record.trained, record.protocol)).values())
 
 
 def _far_out(network: list[Measured]) -> str | None:

@@ -107,17 +107,17 @@ def test_a_failure_that_stays_is_the_servers_and_never_a_wrong_answer(served, ki
     while (turn := episode.request()) is not None:
         episode.receive(asked.replies([turn])[0])
     record = episode.record()
-    assert (record["ended"], record["outcomes"], record["max_length"]) == ("server", "++", 2)
-    assert "(2 tries)" in record["detail"]
-    assert WORDS.get(kind, "") in record["detail"]
-    assert len(record["detail"].splitlines()) == 1
+    assert (record.ended, record.outcomes, record.max_length) == ("server", "++", 2)
+    assert "(2 tries)" in record.detail
+    assert WORDS.get(kind, "") in record.detail
+    assert len(record.detail.splitlines()) == 1
     assert len(server.bodies) >= 4
     assert results([record])["violation_rate"] == 0
     # a second run takes up what was kept, and asks for the rest alone
     server.bodies.clear()
     server.script = lambda n, body: good("[mode: 85]")
     again = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
-    again.replay(record["replies"], record["outcomes"])
+    again.replay(record.replies, record.outcomes)
     while (turn := again.request()) is not None:
         again.receive(asked.replies([turn])[0])
     assert (again.status, len(again.outcomes)) == ("done", 8)

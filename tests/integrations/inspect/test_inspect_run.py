@@ -56,14 +56,14 @@ def test_a_failing_server_ends_the_run_and_a_second_run_continues(run, key):
         failed = next(sample for sample in log.samples if sample.error)
         assert failed.scores in (None, {})  # counted for nothing, and least of all as wrong
         assert "no such key" in failed.error.message
-        assert [record["max_length"] for record in records(log)] == [6, 6]
+        assert [record.max_length for record in records(log)] == [6, 6]
         assert any(sent == f"Bearer {KEY}" for sent in server.keys)
         assert KEY not in contents(log.location)
         asked = len(server.bodies)
         healthy = True
         [again] = eval_retry(log, display="none", log_dir=str(Path(log.location).parent), log_realtime=False)
         assert again.status == "success"
-        assert [record["max_length"] for record in records(again)] == [6, 6, 6]
+        assert [record.max_length for record in records(again)] == [6, 6, 6]
         assert len(server.bodies) == asked + 6  # the two that were done are not asked again
         assert KEY not in contents(again.location)
 
@@ -131,7 +131,7 @@ def test_an_unusable_reply_is_asked_for_again(run, bad, monkeypatch):
 
     [record] = records(run(st.track_the_stat(samples=1, turns=4), scripted("hiccups", answer)))
     refused = bad.choices and bad.choices[0].stop_reason == "content_filter"
-    assert (record["outcomes"], given["bad"]) == (("+r", 1) if refused else ("++++", 2))
+    assert (record.outcomes, given["bad"]) == (("+r", 1) if refused else ("++++", 2))
 
 
 def test_a_reply_that_stays_empty_is_the_servers_failure(run, monkeypatch):
@@ -178,8 +178,8 @@ def test_a_local_model_of_transformers(run, tiny):
     assert log.status == "success", log.error
     found = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
     assert (found["avg_max_length"], found["violation_rate"], found["episodes"]) == (0, 1, 2)
-    assert all(record["tokens"]["generated"] <= 8 for record in records(log))
-    assert all(record["replies"][0] for record in records(log))
+    assert all(record.tokens["generated"] <= 8 for record in records(log))
+    assert all(record.replies[0] for record in records(log))
 
 
 def test_the_command_line(tmp_path):

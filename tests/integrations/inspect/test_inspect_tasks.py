@@ -20,6 +20,9 @@ from statetrack.asking import solver as core_solver
 from statetrack.integrations.inspect import registry as st
 from statetrack.integrations.inspect.scorer import KEYS, by_length, episodes, records
 
+OF_0_1_0 = {"ended", "detail", "max_length", "asked", "outcomes", "positions", "changes", "replies", "tokens"}
+"""What a record in a log holds; 0.1.0 reads and writes the same names."""
+
 
 def metrics(log: EvalLog) -> dict[str, float]:
     assert log.status == "success", log.error
@@ -41,10 +44,11 @@ def test_the_episode_is_in_the_log(run):
     assert said[-1] == ("assistant", "[mode: 100]")
     assert sample.scores["episode"].explanation == "wrong"
     assert sample.metadata["task"] == "track_the_stat.mode"
+    assert sample.scores["episode"].metadata["record"].keys() == sample.store["statetrack:record"].keys() == OF_0_1_0
     [record] = records(log)
-    assert (record["outcomes"], record["positions"]) == ("+++++x", [1, 2, 3, 4, 5, 6])
+    assert (record.outcomes, record.positions) == ("+++++x", [1, 2, 3, 4, 5, 6])
     # 6 turns of 2, 4, ... 12 messages at 10 tokens each, as the provider counts them
-    assert record["tokens"] == {"sent": 420, "new": 420, "cached": 0, "generated": 30, "reasoning": 0}
+    assert record.tokens == {"sent": 420, "new": 420, "cached": 0, "generated": 30, "reasoning": 0}
     assert [place["accuracy"] for place in summary([record])["by_position"]] == [1, 1, 1, 1, 1, 0]
 
 
@@ -134,9 +138,9 @@ def test_a_limit_censors_and_does_not_zero(run, limit, least):
     assert (found["censored"], found["violation_rate"]) == (1, 0)
     assert least <= found["avg_max_length"] < 40
     [record] = records(log)
-    assert record["ended"] == "limit"
-    assert set(record["outcomes"]) == {"+"}
-    assert len(log.samples[0].messages) == 1 + 2 * record["max_length"]
+    assert record.ended == "limit"
+    assert set(record.outcomes) == {"+"}
+    assert len(log.samples[0].messages) == 1 + 2 * record.max_length
 
 
 def test_a_full_context_censors(run):
@@ -257,4 +261,4 @@ def test_a_person_can_answer(run, monkeypatch):
     """Types the newest number, which is the mode of seed 0 at the first turn and not at the second."""
     monkeypatch.setattr(Console, "input", lambda self, prompt, **_: prompt.split()[0])
     log = run(st.track_the_stat(samples=1, turns=5), solver=st.human())
-    assert [record["outcomes"] for record in records(log)] == ["+x"]
+    assert [record.outcomes for record in records(log)] == ["+x"]

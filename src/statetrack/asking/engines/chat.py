@@ -50,8 +50,6 @@ class Chat:
         self.grows = False
         self.grows = self.templated and not self.folds_system and self._special is not None and self._grown_alike()
 
-    # ---- text ------------------------------------------------------------------------------------------------------
-
     def text(self, messages: Sequence[Message], reply_follows: bool = True) -> str:
         """The history as one text, up to where the reply begins."""
         if not self.templated:
@@ -73,17 +71,15 @@ class Chat:
             self._short = short, len(self.text(short, False))
         return self.text([*short, *messages[start:]], reply_follows)[self._short[1] :]
 
-    # ---- tokens ----------------------------------------------------------------------------------------------------
-
     def ids(self, messages: list[Message], key: int | None = None, reply_follows: bool = True) -> list[int]:
         """The tokens of a history; with a `key`, what was tokenised under it before is used again."""
         if key is None or not self.grows:
             return self._encode(self.text(messages, reply_follows))
-        known = self._known.get(key, Beginning())
-        if not _begins(messages, known.messages):
+        known, staying = self._known.get(key, Beginning()), messages[:-1]  # the last message may change
+        if staying[: len(known.messages)] != known.messages:
             known = Beginning()
-        if len(messages) - 1 > len(known.messages):  # the last message may not stay as it is; all before it do
-            known = self._extended(known, messages[:-1])
+        if len(staying) > len(known.messages):
+            known = self._extended(known, staying)
             self._known[key] = known
         return known.ids + self._encode(known.tail + self._addition(messages, len(known.messages), reply_follows))
 
@@ -107,8 +103,6 @@ class Chat:
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer(text, add_special_tokens=not self.templated)["input_ids"]
         return ids
-
-    # ---- what holds for this model ---------------------------------------------------------------------------------
 
     def _accepts(self, messages: list[Message]) -> bool:
         try:
@@ -145,11 +139,6 @@ def _folded(messages: Sequence[Message]) -> list[Message]:
         return list(messages)
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
     return [first, *messages[2:]]
-
-
-def _begins(messages: list[Message], beginning: list[Message]) -> bool:
-    """Whether a history begins with another that is shorter."""
-    return len(beginning) < len(messages) and messages[: len(beginning)] == beginning
 
 
 def common(first: Any, second: Any) -> int:

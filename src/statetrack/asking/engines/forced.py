@@ -7,7 +7,7 @@ that is what the dialogue itself gives; beyond it, it is the curve with the hist
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,21 +19,18 @@ from statetrack.asking.engines.memory import Alone, Attention, Recurrent, Resent
 from statetrack.asking.episode import LETTERS, RIGHT, WRONG, Episode
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
+from statetrack.results.records import Episode as KeptEpisode
 
 LOGITS = 2**27  # so many are held at a time: a long dialogue with a large vocabulary goes in pieces
 
 
-@dataclass(frozen=True)
-class Span:
-    """One reply in the tokens of the dialogue: its first token, and the one that ends it."""
-
-    first: int
-    end: int
+Span = range
+"""The places of one reply in the tokens of the dialogue; at its stop is the token that ends it."""
 
 
 @torch.inference_mode()
-def score(engine: HFEngine, dialogue: Dialogue) -> dict[str, Any]:
-    """The record of a dialogue, as `Episode.record` has it, with `logprobs`, the log-probability of each reply.
+def score(engine: HFEngine, dialogue: Dialogue) -> KeptEpisode:
+    """The record of a dialogue, as `Episode.record` has it, with the log-probability of each reply.
 
     A turn counts as right where the canonical reply is the greedy one, token by token, its end included.
     """
@@ -45,12 +42,13 @@ def score(engine: HFEngine, dialogue: Dialogue) -> dict[str, Any]:
         raise BadInput(f"the dialogue has {len(tokens)} tokens; {engine.name} takes {engine.limit}")
     greedy, logprobs = _pass(engine, tokens, spans)
     good = [_is_greedy(engine, tokens, span, greedy) for span in spans]
-    return episode.record() | {
-        "outcomes": "".join(LETTERS[RIGHT if each else WRONG] for each in good),
-        "max_length": next((turn for turn, each in enumerate(good) if not each), len(good)),
-        "logprobs": [sum(logprobs.get(place, 0.0) for place in range(span.first, span.end)) for span in spans],
-        "tokens": Tokens(sent=len(tokens), new=len(tokens)).to_dict(),
-    }
+    return replace(
+        episode.record(),
+        outcomes="".join(LETTERS[RIGHT if each else WRONG] for each in good),
+        max_length=next((turn for turn, each in enumerate(good) if not each), len(good)),
+        logprobs=[sum(logprobs.get(place, 0.0) for place in span) for span in spans],
+        tokens=Tokens(sent=len(tokens), new=len(tokens)).to_dict(),
+    )
 
 
 def _canonical(engine: HFEngine, dialogue: Dialogue) -> tuple[Episode, list[int], list[Span]]:
@@ -80,7 +78,7 @@ def _pass(engine: HFEngine, tokens: list[int], spans: list[Span]) -> tuple[dict[
 
     What stands at a place is predicted at the one before it, so only those places need the head of the model.
     """
-    asked = [place for span in spans for place in range(span.first, span.end + 1)]
+    asked = [place for span in spans for place in (*span, span.stop)]
     most = max(1, LOGITS // engine.model.config.vocab_size)
     whole = len(asked) <= most or engine.kind is Resent
     width = len(tokens) if whole else most
@@ -113,7 +111,7 @@ def _logits(engine: HFEngine, memory: Any, piece: list[int], places: list[int]) 
 
 def _is_greedy(engine: HFEngine, tokens: list[int], span: Span, greedy: dict[int, int]) -> bool:
     """Whether greedy decoding writes the reply and then ends it."""
-    if any(greedy[place] != tokens[place] for place in range(span.first, span.end)):
+    if any(greedy[place] != tokens[place] for place in span):
         return False
-    last = greedy[span.end]
+    last = greedy[span.stop]
     return last in engine.stops or (not engine.chat.templated and engine.chat.decode([last]).startswith(NEWLINE))

@@ -7,7 +7,7 @@ All memories do the same: `feed` takes the next tokens of every row and gives th
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -201,7 +201,7 @@ class Recurrent(Resent):
             for place, row in enumerate(rows):
                 logits[row] = out.logits[place, -1]
                 self.tokens[row] = [*self.tokens[row], *new[row]]
-                self.now[row] = [state[place : place + 1].clone() for state in _states(cache)]
+                self.now[row] = [held[key][place : place + 1].clone() for held, key in _slots(cache)]
                 if len(new[row]) > 1:
                     self.marks[row] = dict([*self.marks[row].items(), (len(self.tokens[row]), self.now[row])][-MARKS:])
             self.cache = cache
@@ -214,7 +214,8 @@ class Recurrent(Resent):
         if not self.tokens[rows[0]]:
             return DynamicCache(config=self.model.config)
         cache = copy.deepcopy(self.cache)
-        _set_states(cache, [torch.cat(part) for part in zip(*(self.now[row] for row in rows))])
+        for (held, key), states in zip(_slots(cache), zip(*(self.now[row] for row in rows))):
+            held[key] = torch.cat(states)
         return cache
 
     def cut(self, lengths: Sequence[int]) -> None:
@@ -232,18 +233,11 @@ class Recurrent(Resent):
         self.marks = [self.marks[row] for row in rows]
 
 
-def _states(cache: Any) -> list[Tensor]:
-    return [state for layer in cache.layers for held in (layer.conv_states, layer.recurrent_states)
-            for state in held.values() if state is not None]  # fmt: skip
-
-
-def _set_states(cache: Any, states: list[Tensor]) -> None:
-    left = iter(states)
+def _slots(cache: Any) -> Iterator[tuple[dict[Any, Tensor], Any]]:
+    """Where a cache holds its states: dictionaries, each with a key."""
     for layer in cache.layers:
         for held in (layer.conv_states, layer.recurrent_states):
-            for key, state in held.items():
-                if state is not None:
-                    held[key] = next(left)
+            yield from ((held, key) for key, state in held.items() if state is not None)
 
 
 def memory_for(model: Any) -> type[Any]:

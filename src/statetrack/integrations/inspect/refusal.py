@@ -21,7 +21,7 @@ class Refused(BadInput, PrerequisiteError):
 
 
 @contextmanager
-def one_line() -> Iterator[None]:
+def said_in_one_line() -> Iterator[None]:
     """Around code that reads parameters from Inspect's command line."""
     try:
         yield

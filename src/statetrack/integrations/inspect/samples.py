@@ -41,9 +41,9 @@ def words(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def rules(**given: Any) -> Rules:
-    """The rules of parameters from the command line."""
-    return Rules(**given | {"distractors": words(given.get("distractors"))})
+def rules(given: dict[str, Any]) -> Rules:
+    """The rules among parameters from the command line."""
+    return Rules.among(given | {"distractors": words(given.get("distractors"))})
 
 
 def dataset(task: Task, how: Rules, rows: Iterable[tuple[int, int | None]], name: str) -> MemoryDataset:

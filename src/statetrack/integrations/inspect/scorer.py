@@ -6,6 +6,7 @@ The metrics take every epoch as an episode of its own (`scores="unreduced"`); by
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import TaskState
 
 from statetrack.asking.episode import INTERRUPTIONS, LETTERS, LIMIT, RIGHT, RUNNING
-from statetrack.asking.metrics import Record, falls_below, is_violation, max_length, results
+from statetrack.asking.metrics import falls_below, is_violation, max_length, results
 from statetrack.errors import BadInput
-from statetrack.integrations.inspect.solvers import RECORD
+from statetrack.integrations.inspect.solvers import RECORD, for_log
 from statetrack.intervals import wilson
+from statetrack.results import schema
+from statetrack.results.records import Episode
 
 KEYS = (
     "avg_max_length", "stddev_max_length", "median_max_length", "max_max_length", "min_max_length", "violation_rate",
@@ -30,8 +33,8 @@ def episodes(compat: bool = False) -> Metric:
     """The six result keys of Track the Stat, the number of episodes, and how many of them were cut off by a limit."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        played = [_noted(score)["record"] for score in scores]
-        cut = sum(record["ended"] in INTERRUPTIONS for record in played)
+        played = [schema.read(Episode, _noted(score)["record"]) for score in scores]
+        cut = sum(record.ended in INTERRUPTIONS for record in played)
         return {**dict.fromkeys(KEYS, math.nan), **results(played, compat), "episodes": len(played), "censored": cut}
 
     return compute
@@ -89,35 +92,36 @@ def answer() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         record = _played(state)
-        value = float(record["outcomes"] == LETTERS[RIGHT]) if record["outcomes"] else math.nan
-        said = record["replies"][0] if record["replies"] else None
+        value = float(record.outcomes == LETTERS[RIGHT]) if record.outcomes else math.nan
+        said = record.replies[0] if record.replies else None
         return Score(value=value, answer=said, explanation=_ended(record), metadata=_notes(state, record))
 
     return score
 
 
-def records(log: EvalLog | str | Path) -> list[Record]:
-    """The records in a log of Inspect's, for `statetrack.asking.summary`: survival, accuracy by position, failures."""
+def records(log: EvalLog | str | Path) -> list[Episode]:
+    """The episodes in a log of Inspect's, for `statetrack.asking.summary`: survival, accuracy by position, failures."""
     held = log if isinstance(log, EvalLog) else read_eval_log(str(log))
-    scores = [score for sample in held.samples or [] for score in (sample.scores or {}).values()]
-    return [score.metadata["record"] for score in scores if score.metadata and "record" in score.metadata]
+    scores = [score.metadata or {} for sample in held.samples or [] for score in (sample.scores or {}).values()]
+    return [schema.read(Episode, notes["record"]) for notes in scores if "record" in notes]
 
 
-def _played(state: TaskState) -> Record:
+def _played(state: TaskState) -> Episode:
     """The record that the solver left; where a limit ended the solver, it was still running."""
-    record: Record | None = state.store.get(RECORD)
-    if record is None:
+    held = state.store.get(RECORD)
+    if held is None:
         raise BadInput("no episode was played: choose a solver of statetrack's, such as --solver statetrack/implicit")
-    return {**record, "ended": LIMIT} if record["ended"] == RUNNING else record
+    record = schema.read(Episode, held)
+    return replace(record, ended=LIMIT) if record.ended == RUNNING else record
 
 
-def _ended(record: Record) -> str:
-    return ": ".join(part for part in (record["ended"], record["detail"]) if part)
+def _ended(record: Episode) -> str:
+    return ": ".join(part for part in (record.ended, record.detail) if part)
 
 
-def _notes(state: TaskState, record: Record) -> dict[str, Any]:
-    length = state.metadata["length"] or record["asked"]
-    return {"record": record, "length": length, "chance": state.metadata["chance"]}
+def _notes(state: TaskState, record: Episode) -> dict[str, Any]:
+    length = state.metadata["length"] or record.asked
+    return {"record": for_log(record), "length": length, "chance": state.metadata["chance"]}
 
 
 def _noted(score: SampleScore) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -17,9 +18,11 @@ from statetrack.asking.episode import CONTEXT, SERVER, Episode, Reply, Request
 from statetrack.asking.solvers import Human
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said
-from statetrack.integrations.inspect.refusal import one_line
+from statetrack.integrations.inspect.refusal import said_in_one_line
 from statetrack.integrations.inspect.replies import Chat, read
 from statetrack.integrations.inspect.samples import dialogue_of
+from statetrack.results import schema
+from statetrack.results.records import Episode as KeptEpisode
 
 RECORD = "statetrack:record"
 TRIES, WAIT = 4, 2.0  # how often an empty or cut-off reply is asked for, and the seconds before the second time
@@ -29,15 +32,20 @@ class ModelFailed(RuntimeError):
     """The model's server gave no usable reply. The sample counts for nothing; `inspect eval-retry` runs it again."""
 
 
+def for_log(record: KeptEpisode) -> dict[str, Any]:
+    """As data for Inspect's logs, with the same names as in those of 0.1.0."""
+    return {"detail": "", **schema.plain(record)}
+
+
 def plays(who: asking.Solver) -> Solver:
     """The episode, with what was answered kept after every turn: a limit may end the solver at any of them."""
     hide_keys_in_traces()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        with one_line():
+        with said_in_one_line():
             episode = Episode(dialogue_of(state.metadata))
         chat, model = Chat(), get_model()
-        state.store.set(RECORD, episode.record())
+        state.store.set(RECORD, for_log(episode.record()))
         while (request := episode.request()) is not None:
             if who.needs_model:
                 output, reply = await _asked(model, chat.of(who.prepare(request).messages), request.room)
@@ -46,11 +54,11 @@ def plays(who: asking.Solver) -> Solver:
                 reply = Reply(who.reply(request))
                 output = ModelOutput.from_content(who.name, reply.text)
             episode.receive(reply)
-            state.store.set(RECORD, episode.record())
+            state.store.set(RECORD, for_log(episode.record()))
             state.output = output
             if not reply.failure:
                 state.messages = [*chat.of(request.messages), output.message]
-        state.store.set(RECORD, episode.record())
+        state.store.set(RECORD, for_log(episode.record()))
         if episode.status == SERVER:
             raise ModelFailed(episode.detail)
         return state
@@ -137,12 +145,12 @@ def human() -> Solver:
 
 def _named(text: str) -> Solver:
     """A solver by the text that `statetrack ask --solver` takes."""
-    with one_line():
+    with said_in_one_line():
         return plays(asking.solver(text))
 
 
 def _numbered(name: str, what: str, number: int) -> Solver:
-    with one_line():
+    with said_in_one_line():
         whole = spec.typed(number, int, what)
     return _named(f"{name}-{whole}")
 

@@ -1,4 +1,7 @@
-"""What is asked, for `inspect eval statetrack/...`. A bad parameter is refused in one line."""
+"""What is asked, for `inspect eval statetrack/...`. A bad parameter is refused in one line.
+
+Parameters that a task does not explain are rules, which `statetrack.asking.Rules` does.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from statetrack import spec
 from statetrack.asking import Rules
 from statetrack.asking.dialogue import default_length
 from statetrack.errors import BadInput, unknown
-from statetrack.integrations.inspect.refusal import one_line
+from statetrack.integrations.inspect.refusal import said_in_one_line
 from statetrack.integrations.inspect.samples import dataset, rules, whole_number, words
 from statetrack.integrations.inspect.scorer import answer, by_length, episode, episodes
 from statetrack.integrations.inspect.solvers import implicit
@@ -34,13 +37,13 @@ def track_the_stat(
     samples: int = 250,
     turns: int = 300,
     compat: bool = False,
-    regime: str = "instant",
-    keep_reasoning: bool = False,
-    history: str = "stop",
-    every: int = 1,
+    regime: str = Rules.regime,
+    keep_reasoning: bool = Rules.keep_reasoning,
+    history: str = Rules.history,
+    every: int = Rules.every,
     distractors: str | Sequence[str] = "",
-    parser: str = "strict",
-    room: int = 0,
+    parser: str = Rules.parser,
+    room: int = Rules.room,
     **more: Any,
 ) -> Task:
     """The running median or mode of a stream of integers, one a turn, until the first wrong reply.
@@ -50,25 +53,15 @@ def track_the_stat(
         samples: How many streams; sample i is the original's seed i - 1.
         turns: Integers in a stream.
         compat: Count as the original does (a perfect episode of 300 turns has 299).
-        regime: instant (the answer at once) or thinking (room to reason before it).
-        keep_reasoning: Whether the reasoning stays in the history.
-        history: stop, own, corrected or absent; the last three go on after an error.
-        every: Ask at every n-th integer only.
-        distractors: Any of chatter, streams, words, retractions.
-        parser: strict or lenient.
-        room: Tokens a reply may have (0: 32 for instant, 2048 for thinking).
     """
-    with one_line():
+    with said_in_one_line():
         _no_more(more, track_the_stat)
         if variant not in VARIANTS:
             raise unknown("variant", str(variant), VARIANTS)
-        how = rules(
-            regime=regime, keep_reasoning=keep_reasoning, history=history, every=every, distractors=distractors,
-            parser=parser, room=room,
-        )  # fmt: skip
+        how = rules(locals())
         length = whole_number("turns", turns, most=LONGEST)
         rows = [(number, length) for number in range(whole_number("samples", samples))]
-        return _task(find_task(f"track_the_stat.{variant}"), how, rows, _flag("compat", compat))
+        return _task(find_task(f"track_the_stat.{variant}"), how, rows, spec.typed(compat, bool, "compat"))
 
 
 @task
@@ -76,12 +69,12 @@ def permutation_composition(
     group: str = "s5",
     lengths: str | int | Sequence[int] = LENGTHS,
     per_length: int = 20,
-    style: str = "ids",
-    shots: int = 0,
-    relabel: int | None = None,
-    regime: str = "instant",
-    parser: str = "strict",
-    room: int = 0,
+    style: str = Rules.style,
+    shots: int = Rules.shots,
+    relabel: int | None = Rules.relabel,
+    regime: str = Rules.regime,
+    parser: str = Rules.parser,
+    room: int = Rules.room,
     **more: Any,
 ) -> Task:
     """The product of a sequence of permutations, the whole sequence in one prompt.
@@ -90,19 +83,12 @@ def permutation_composition(
         group: Any permutation group of statetrack's, such as s5, a5 or psl2_7.
         lengths: How long the sequences are, in the order in which `--limit` takes them.
         per_length: Sequences of each length.
-        style: How permutations are written: ids, table, cycles or generators.
-        shots: Worked examples before the question.
-        relabel: A seed that shuffles the IDs.
-        regime: instant (the answer at once) or thinking (room to reason before it).
-        parser: strict or lenient.
-        room: Tokens a reply may have (0: 32 for instant, 2048 for thinking).
     """
-    with one_line():
+    with said_in_one_line():
         _no_more(more, permutation_composition)
-        how = rules(way="whole", style=style, shots=shots, relabel=relabel, regime=regime, parser=parser, room=room)
-        chosen = find_task(
-            f"{group}[over=generators]" if style == "generators" and "[" not in str(group) else str(group)
-        )
+        how = rules(locals() | {"way": "whole"})
+        over = "[over=generators]" if style == "generators" and "[" not in str(group) else ""
+        chosen = find_task(f"{group}{over}")
         if not isinstance(chosen, GroupTask):
             raise BadInput(f"group {group} is the task {chosen.name}; ask that with statetrack/ask -T task={group}")
         asked = [_length(text) for text in words(lengths)]
@@ -116,50 +102,36 @@ def permutation_composition(
 @task
 def ask(
     task: str = "txc",
-    way: str = "turns",
+    way: str = Rules.way,
     samples: int = 20,
     length: int | None = None,
     compat: bool = False,
-    style: str = "ids",
-    shots: int = 0,
-    relabel: int | None = None,
-    regime: str = "instant",
-    keep_reasoning: bool = False,
-    history: str = "stop",
-    every: int = 1,
+    style: str = Rules.style,
+    shots: int = Rules.shots,
+    relabel: int | None = Rules.relabel,
+    regime: str = Rules.regime,
+    keep_reasoning: bool = Rules.keep_reasoning,
+    history: str = Rules.history,
+    every: int = Rules.every,
     distractors: str | Sequence[str] = "",
-    parser: str = "strict",
-    room: int = 0,
+    parser: str = Rules.parser,
+    room: int = Rules.room,
     **more: Any,
 ) -> Task:
     """Any task of statetrack's, turn by turn or whole.
 
     Args:
         task: A task's text, such as txc, fsm[k=5] or s5_composition; `statetrack list tasks` names them.
-        way: turns (one input a turn) or whole (the sequence in the prompt, one answer).
         samples: How many sequences.
         length: Inputs in a sequence; 300 turn by turn and 20 whole where none is given.
         compat: Count as Track the Stat's original does.
-        style: How permutations are written: ids, table, cycles or generators.
-        shots: Worked examples before a whole question.
-        relabel: A seed that shuffles the IDs of a group's elements.
-        regime: instant (the answer at once) or thinking (room to reason before it).
-        keep_reasoning: Whether the reasoning stays in the history.
-        history: stop, own, corrected or absent; the last three go on after an error.
-        every: Ask at every n-th input only.
-        distractors: Any of chatter, streams, words, retractions.
-        parser: strict or lenient.
-        room: Tokens a reply may have (0: 32 for instant, 2048 for thinking).
     """
-    with one_line():
+    with said_in_one_line():
         _no_more(more, ask)
-        how = rules(
-            way=way, style=style, shots=shots, relabel=relabel, regime=regime, keep_reasoning=keep_reasoning,
-            history=history, every=every, distractors=distractors, parser=parser, room=room,
-        )  # fmt: skip
+        how = rules(locals())
         inputs = default_length(how) if length is None else _length(length)
         rows = [(number, inputs) for number in range(whole_number("samples", samples))]
-        return _task(find_task(str(task)), how, rows, _flag("compat", compat))
+        return _task(find_task(str(task)), how, rows, spec.typed(compat, bool, "compat"))
 
 
 def _task(machine: Machine, how: Rules, rows: list[tuple[int, int]], compat: bool = False) -> Task:
@@ -184,8 +156,3 @@ def _no_more(more: dict[str, Any], task: Callable[..., Task]) -> None:
 
 def _length(value: Any) -> int:
     return whole_number("length", int(value) if isinstance(value, str) and value.isdecimal() else value, most=LONGEST)
-
-
-def _flag(name: str, value: Any) -> bool:
-    given: bool = spec.typed(value, bool, name)
-    return given

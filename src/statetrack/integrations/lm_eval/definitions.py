@@ -68,12 +68,7 @@ def _selector(name: str, members: Sequence[str]) -> str:
         for metric in ("acc", "chance", *map(str, LENGTHS))
     ]
     return _written(
-        {
-            "group": name,
-            "task": list(members),
-            "aggregate_metric_list": means,
-            "metadata": {"version": VERSION},
-        }
+        {"group": name, "task": list(members), "aggregate_metric_list": means, "metadata": {"version": VERSION}}
     )
 
 

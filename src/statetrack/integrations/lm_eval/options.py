@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from statetrack.asking import Rules
@@ -39,13 +39,13 @@ class Options:
 
     per_length: int = 20
     seed: int = 0
-    style: str = "ids"
-    relabel: int | None = None
+    style: str = Rules.style
+    relabel: int | None = Rules.relabel
     data: str | None = None
     labels: str = "published"
-    regime: str = "instant"
-    parser: str = "strict"
-    room: int = 0
+    regime: str = Rules.regime
+    parser: str = Rules.parser
+    room: int = Rules.room
 
     @classmethod
     def read(cls, metadata: Mapping[str, Any], generates: bool) -> Options:
@@ -87,10 +87,4 @@ class Options:
 
     def rules(self, shots: int) -> Rules:
         """The rules of the question, with so many worked examples."""
-        return Rules(
-            way="whole", style=self.style, shots=shots, relabel=self.relabel, regime=self.regime, parser=self.parser,
-            room=self.room,
-        )  # fmt: skip
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return Rules.among(vars(self) | {"way": "whole", "shots": shots})

@@ -6,7 +6,6 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +24,8 @@ log = logging.getLogger(LOGGER)
 DEPTH = 3  # folders below the given one in which a group's data is looked for
 
 
-@dataclass(frozen=True)
-class Published:
-    """The documents, and what the audit found wrong with the set they are from."""
-
-    documents: list[Document]
-    findings: list[str]
-
-
-def read(path: Path, name: str, per_length: int, labels: str) -> Published:
-    """The first rows of every length in a group's test data, at most `per_length` of each."""
+def read(path: Path, name: str, per_length: int, labels: str) -> tuple[list[Document], list[str]]:
+    """The first rows of every length in a group's test data, at most `per_length` of each; what its audit found."""
     place = locate(path, name)
     findings = audit(place, name).findings
     for finding in findings:
@@ -48,7 +39,7 @@ def read(path: Path, name: str, per_length: int, labels: str) -> Published:
         for length in spread(LENGTHS):
             if turn < len(rows[length]):
                 documents.append(document(len(documents), *rows[length][turn]))
-    return Published(documents, findings)
+    return documents, findings
 
 
 def locate(path: Path, name: str) -> Path:

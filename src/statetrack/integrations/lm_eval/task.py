@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Composition(Task):
             metadata={  # what goes into the results; the model's arguments, which the harness mixes in, do not
                 "version": self.VERSION,
                 "statetrack": __version__,
-                "options": self.options.to_dict(),
+                "options": asdict(self.options),
                 "findings": self.findings,
             },
         )
@@ -74,15 +75,12 @@ class Composition(Task):
         """The harness's arguments for generating."""
         return None
 
-    # ---- rows --------------------------------------------------------------------------------------------------------
-
     def _rows(self) -> tuple[Sequence[Document], list[str]]:
         """The documents, generated or read from a local copy, and what the audit of a copy found."""
         options = self.options
         if options.data is None:
             return Generated(self.composition, options.per_length, options.seed), []
-        found = published.read(Path(options.data), self.group, options.per_length, options.labels)
-        return found.documents, found.findings
+        return published.read(Path(options.data), self.group, options.per_length, options.labels)
 
     def has_training_docs(self) -> bool:
         return False
@@ -99,8 +97,6 @@ class Composition(Task):
     def doc_iterator(self, **which: Any) -> Iterator[tuple[int, Document]]:
         """The documents of this process with their numbers, less those that do not fit into the model's context."""
         return ((number, doc) for number, doc in super().doc_iterator(**which) if number not in self.left_out)
-
-    # ---- prompts -----------------------------------------------------------------------------------------------------
 
     def question(self, doc: Document, shots: int = 0) -> Question:
         """The prompt and the answer. What the seed document asks is in the row as it is; the rest is for `ask`."""
@@ -174,8 +170,6 @@ class Composition(Task):
         """The target after one space; a chat template has its own white space before a reply."""
         target = self.doc_to_target(doc)
         return target if chat else f" {target}"
-
-    # ---- results -----------------------------------------------------------------------------------------------------
 
     def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
         """What one document tells every metric."""

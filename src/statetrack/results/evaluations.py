@@ -1,0 +1,138 @@
+"""What a trained network did on some inputs. A record has a list of these; what chose the inputs stands in each.
+
+One that is added later changes nothing that was there: neither the weights nor the training depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+SOLVED = 0.99  # the accuracy that counts as right
+END = 32  # positions at the end of a row
+
+Numbers = list[float | None]
+
+
+def is_solved(accuracy: float | None) -> bool:
+    """Whether an accuracy at the end of rows counts as right."""
+    return accuracy is not None and accuracy >= SOLVED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Every evaluation is of the test split; `seed` chooses its rows.
+
+    Where the network could not be run so far, there is a `reason` and no number. `other_weights` marks what was
+    measured on another training of the same cell, as a merge may bring it.
+    """
+
+    kind: ClassVar[str]
+    variants: ClassVar[dict[str, type[Evaluation]]] = {}
+    seed: int
+    reason: str = ""
+    other_weights: bool = False
+
+    def __init_subclass__(cls) -> None:
+        Evaluation.variants[cls.kind] = cls
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        """What was asked for: two evaluations with equal settings are one."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnRows(Evaluation):
+    """Rows of one length: accuracy over all positions asked for, over the last 32, and what the best guess for each
+    position scores (`floor`). Intervals are over rows, as positions of one row are not independent. `unanswered` is the
+    share of positions whose logits are not numbers; they count as wrong.
+
+    From `full_sequence_accuracy` on: only at the length trained on.
+    """
+
+    kind = "rows"
+    length: int
+    rows: int = 0
+    n: int = 0  # positions asked for
+    accuracy: float | None = None
+    interval: list[float] | None = None
+    last_32_accuracy: float | None = None
+    last_32_interval: list[float] | None = None
+    unanswered: float | None = None
+    floor: float | None = None
+    full_sequence_accuracy: float | None = None  # rows without an error
+    full_sequence_interval: list[float] | None = None
+    crossing_accuracy: float | None = None  # where the answer changes
+    paired_crossing_accuracy: float | None = None  # there and right before it
+    crossings: int | None = None
+    accuracy_by_position: Numbers | None = None
+    accuracy_at_end: float | None = None
+    tail_accuracy: float | None = None  # over the last quarter of the positions
+    tail_interval: list[float] | None = None
+    floor_exact: bool = False
+    floors: dict[str, float | None] | None = None  # of every guess that was tried, by its name
+    floor_by_position: Numbers | None = None
+    skill_by_position: Numbers | None = None
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return self.kind, self.length, self.seed, self.rows
+
+    @property
+    def end_floor(self) -> float | None:
+        """What the best guess for each position scores over the last 32, where floors by position are kept."""
+        import numpy as np  # here, since reading a folder needs none of it
+
+        known = [value for value in (self.floor_by_position or [])[-END:] if value is not None]
+        return float(np.mean(known)) if known else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnStream(Evaluation):
+    """One row after the other without end: accuracy over the last `positions` before each mark, in constant memory."""
+
+    kind = "stream"
+    steps: int
+    rows: int = 0
+    positions: int = 0
+    accuracy: dict[str, float | None] | None = None
+    unanswered: dict[str, float | None] | None = None
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return self.kind, self.steps, self.seed
+
+    def covers(self, steps: int) -> bool:
+        """Whether a stream of so many steps is answered by this one."""
+        return self.steps == steps or str(steps) in (self.accuracy or {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffData(Evaluation):
+    """Rows that training never shows, at the length trained on: accuracy case by case, their mean and the worst."""
+
+    kind = "off data"
+    length: int
+    accuracy: dict[str, float | None]
+    mean: float
+    worst: float
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return self.kind, self.length, self.seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllStrings(Evaluation):
+    """Every input of the length trained on, each with the chance that the task draws it."""
+
+    kind = "all strings"
+    length: int
+    strings: int
+    accuracy: float | None
+    full_sequence_accuracy: float
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return self.kind, self.length

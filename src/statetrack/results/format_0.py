@@ -1,0 +1,113 @@
+"""Records as 0.1.0 wrote them: flat, without a kind and a format, with the stream as a part of the cell.
+
+`read` takes one, `flat` gives any record those names again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+from statetrack.results import schema
+from statetrack.results.cell import ASK, STREAM, Cell
+from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
+from statetrack.results.records import AskedRecord, Episode, Record, Training, TrainingRecord
+from statetrack.results.schema import BadRecord
+
+SHARED = ("version", "status", "reason", "seconds")
+BEYOND, OFF, EXACT = "length_generalisation", "off_distribution", "exact"
+TRAINING = [field.name for field in fields(Training)]
+EPISODE = [field.name for field in fields(Episode) if field.name != "logprobs"]
+ROWS = [field.name for field in fields(OnRows) if field.name not in ("seed", "length", "reason", "other_weights")]
+AT_ONE_LENGTH = ROWS[: ROWS.index("full_sequence_accuracy")]
+
+
+def read(data: dict[str, Any]) -> Record:
+    """A record of 0.1.0; raises BadRecord where it is none."""
+    told = schema.read(Cell, data.get("cell"))
+    cell = told.identity
+    shared = {name: data[name] for name in SHARED if name in data} | {"cell": schema.plain(cell)}
+    shared = {"version": "0.1.0", **shared}
+    if cell.kind == ASK and "outcomes" in data:
+        episode = {field.name: data[field.name] for field in fields(Episode) if field.name in data}
+        return schema.read(AskedRecord, shared | {"episode": episode})
+    if "accuracy" in data:
+        training = {name: data[name] for name in TRAINING if name in data}
+        held = {"training": training, "evaluations": _evaluations(data, told)}
+        seconds = {name: data[name] for name in ("evaluation_seconds",) if name in data}
+        return schema.read(TrainingRecord, shared | held | seconds)
+    if data.get("status") in (None, "done", "diverged"):
+        raise BadRecord("a result without a number")
+    return schema.read(Record, shared)
+
+
+def _evaluations(data: dict[str, Any], cell: Cell) -> list[dict[str, Any]]:
+    chosen = {"seed": cell.seed}
+    made = [{"kind": OnRows.kind, "length": cell.length, **chosen, **{k: data[k] for k in ROWS if k in data}}]
+    for length, entry in _mapping(data, BEYOND).items():
+        made.append({"kind": OnRows.kind, "length": int(length), **chosen, **_dropped_nulls(entry)})
+    if data.get(OFF):
+        made.append({"kind": OffData.kind, "length": cell.length, **chosen, **_mapping(data, OFF)})
+    if data.get(EXACT):
+        made.append({"kind": AllStrings.kind, "length": cell.length, **chosen, **_mapping(data, EXACT)})
+    if data.get(STREAM):
+        made.append({"kind": OnStream.kind, "steps": cell.steps, **chosen, **_mapping(data, STREAM)})
+    return made
+
+
+def _mapping(data: dict[str, Any], name: str) -> dict[str, Any]:
+    held = data.get(name) or {}
+    if not isinstance(held, dict):
+        raise BadRecord(f"{name} is {held!r:.40}, not a mapping")
+    return held
+
+
+def _dropped_nulls(entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise BadRecord(f"{BEYOND} holds {entry!r:.40}, not a mapping")
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def flat(record: Record) -> dict[str, Any]:
+    """The numbers of any record under the names of 0.1.0."""
+    made: dict[str, Any] = {"cell": record.cell.to_dict(), "version": record.version, "status": record.status}
+    made |= {"reason": record.reason} if record.reason else {}
+    if isinstance(record, TrainingRecord):
+        made |= _flat_training(record)
+    elif isinstance(record, AskedRecord):
+        made |= {name: getattr(record.episode, name) for name in EPISODE}
+        made |= {"logprobs": record.episode.logprobs} if record.episode.logprobs is not None else {}
+    return made | ({"seconds": record.seconds} if record.seconds is not None else {})
+
+
+def _flat_training(record: TrainingRecord) -> dict[str, Any]:
+    here, streams = record.at_length, record.streams
+    training = {name: getattr(record.training, name) for name in TRAINING if name != "rates_tried"}
+    longest = max(streams, key=lambda stream: stream.steps, default=None)
+    return {
+        **training,
+        **{name: getattr(here, name) for name in ROWS},
+        "solved": record.solved,
+        BEYOND: {str(length): _flat_rows(each) for length, each in record.beyond.items()},
+        OFF: _only(record.off_data, "accuracy", "mean", "worst"),
+        EXACT: _only(record.all_strings, "strings", "accuracy", "full_sequence_accuracy"),
+        STREAM: _flat_stream(longest) if longest else None,
+        "evaluation_seconds": record.evaluation_seconds,
+        "rates_tried": [asdict(rate) for rate in record.training.rates_tried],
+    }
+
+
+def _flat_rows(each: OnRows) -> dict[str, Any]:
+    if each.accuracy is None and each.reason:
+        return {"accuracy": None, "reason": each.reason}
+    return {name: getattr(each, name) for name in AT_ONE_LENGTH}
+
+
+def _flat_stream(stream: OnStream) -> dict[str, Any]:
+    if stream.accuracy is None:
+        return {"accuracy": None, "reason": stream.reason}
+    return {name: getattr(stream, name) for name in ("rows", "positions", "accuracy", "unanswered")}
+
+
+def _only(evaluation: Evaluation | None, *names: str) -> dict[str, Any] | None:
+    return {name: getattr(evaluation, name) for name in names} if evaluation else None

@@ -1,0 +1,193 @@
+"""What the sections of a diagnosis hold, number by number.
+
+Positions count from 1: position t is after t inputs. Curves are lists of one length beside a list `position`, thinned
+to at most 128 positions. Numbers have four significant digits; null is what was not measured at that position. A
+section that cannot be had of a model or a task is {"absent": "why"} and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+Numbers = list[float | None]
+
+
+class Positions(TypedDict):
+    """Accuracy by position, Wilson's interval over rows, and what the best answer for each position scores."""
+
+    position: list[int]
+    accuracy: Numbers
+    low: Numbers
+    high: Numbers
+    floor: Numbers
+    rows: int
+
+
+class Gradient(TypedDict):
+    """|d loss / d state after position t|, median over rows; the loss is the cross-entropy at the last position asked.
+
+    `per_step` is the factor by which the norm changes a step towards the past (fitted; below 1 it vanishes), over the
+    positions `fitted`; `reaches` is how many steps back the norm is still above 1e-3 of its largest value.
+    """
+
+    position: list[int]
+    norm: Numbers
+    low: Numbers  # 10 % of rows
+    high: Numbers  # 90 % of rows
+    per_step: float | None
+    reaches: int
+    loss: str
+    loss_position: int
+    rows: int
+
+
+class Probe(TypedDict):
+    """How well a linear map of the state tells `says`, by position, on rows that it was not fitted on."""
+
+    says: str
+    measure: str  # "R^2" or "accuracy"
+    score: Numbers
+    chance: Numbers
+
+
+class Probes(TypedDict):
+    position: list[int]
+    count: Probe
+    state: Probe
+    fitted_on: int  # rows
+    tested_on: int
+    numbers: int  # in the state
+
+
+class Portrait(TypedDict):
+    """The state in its two leading principal directions.
+
+    `paths` are a few rows followed over time; a point is [x, y, true state, position]. `labels[i]` names true state i
+    (none where there are very many).
+    """
+
+    explained: list[float]  # shares of the variance, two
+    paths: list[list[list[float]]]
+    labels: list[str]
+
+
+class Reach(TypedDict):
+    """The length at which accuracy passes below a level, with a 95 % interval.
+
+    `length` is null where it never does up to `beyond` steps. All four are null where nothing is predicted: of a model
+    that never tracked, one without a state, or a task that is no machine of few states.
+    """
+
+    length: float | None
+    low: float | None
+    high: float | None
+    beyond: int | None
+
+
+class Reaches(TypedDict):
+    """at_90: below .9; at_half: below halfway between 1 and the floor (for parity .75), at most .98."""
+
+    at_90: Reach
+    at_half: Reach
+
+
+class Separation(TypedDict):
+    """How far apart true states stay, against their spread, by position."""
+
+    position: list[int]
+    separation: Numbers
+    distance: Numbers
+    spread: Numbers
+    measure: str  # what was measured, in words
+    fitted_to: int  # the last position that the trend saw
+    fitted_from: int
+    per_step: float | None  # the factor by which it changes a step
+    low: float | None
+    high: float | None
+    healed: float | None  # of a distance that was halved, the share that is there again some steps later; .5: none
+    heal_steps: int
+    by_fading: Reaches  # as predicted by each of the two ways to fail
+    by_slips: Reaches
+    predicted: Reaches  # the sooner of the two
+    says: str  # "stay apart", "fade", "slip", "never apart" or "unclear"
+
+
+class StepRate(TypedDict):
+    """The chance of a first error at a step, given that all answers before were right, and Wilson's interval."""
+
+    step_rate: float
+    low: float
+    high: float
+    errors: int
+    steps: int
+
+
+class Errors(TypedDict):
+    """The rate over all steps streamed (as in StepRate) and up to the length trained on; lengths reached."""
+
+    step_rate: float
+    low: float
+    high: float
+    errors: int
+    steps: int
+    within: StepRate
+    skill_at_end: float  # of the way from the floor to 1, over the last quarter of the length trained on
+    learned: bool  # whether it ever tracked
+    measured: Reaches
+    predicted: Reaches
+    ratio: dict[str, float | None]  # predicted / measured: at_90, at_half
+    streamed: int  # steps
+    rows: int
+    position: list[int]  # the last of each window, at lengths that grow geometrically
+    accuracy: Numbers  # over the window
+    low_curve: Numbers
+    high_curve: Numbers
+    floor: Numbers
+
+
+class Symbol(TypedDict):
+    """Of the one-step Jacobian for one input symbol, over the sampled steps (medians, and the extremes)."""
+
+    symbol: str
+    samples: int
+    largest: float  # magnitude of the leading eigenvalue, median
+    largest_range: list[float]
+    most_negative: float | None  # the most negative real eigenvalue, median; null where there is none
+    most_negative_range: list[float] | None
+    leading: list[list[float]]  # [re, im] of the leading ones at one typical step
+
+
+class Eigenvalues(TypedDict):
+    symbols: list[Symbol]
+    method: str  # "dense" or "Arnoldi, N steps"
+    negative: bool  # a real eigenvalue below -0.05 at some symbol
+    says: str
+
+
+class Automaton(TypedDict):
+    """What the network does as a finite machine, beside what the task is."""
+
+    states: int  # of the extracted machine, minimised
+    steps: list[list[int | None]]  # steps[state][symbol], 0 the start; null for a step that was never seen
+    answers: list[int | None]  # null for a start that is never come back to
+    task_states: int
+    task_steps: list[list[int]]
+    task_answers: list[int]
+    clusters: int
+    length: int  # of the rows that it was read from
+    agreement: float  # share of positions of held-out rows at which machine and network say the same
+    equal: bool
+    difference: list[str] | None  # the shortest input on which machine and task differ, symbol by symbol
+    machine_says: str | None
+    task_says: str | None
+    network_says: str | None
+    network_errs: bool | None  # whether the network itself is wrong there
+    error_string: list[str] | None  # a shortest input found on which the network is wrong
+    says: str
+
+
+Section = dict[str, Any]  # one of the above, or {"absent": why}
+SHAPES: dict[str, Any] = {  # of the sections that are read elsewhere; one that is not here may hold anything
+    "positions": Positions, "gradient": Gradient, "probe": Probes, "portrait": Portrait, "separation": Separation,
+    "error": Errors, "eigenvalues": Eigenvalues, "automaton": Automaton,
+}  # fmt: skip
