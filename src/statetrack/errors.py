@@ -28,7 +28,7 @@ class OutOfMemory(BadInput):
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, without line breaks, and behind its type unless it is our own.
+    r"""What an error says, without line breaks, and behind its type unless it is our own.
 
     >>> one_line(BadInput("no such\n  task")), one_line(KeyError("x"))
     ('no such task', "KeyError: 'x'")

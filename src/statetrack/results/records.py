@@ -249,7 +249,9 @@ class Episode:
 
 @dataclass(frozen=True, kw_only=True)
 class AskedRecord(Record):
-    """A language model, or a baseline, that was asked one sample. One that a server cut off has status "failed"."""
+    """A language model, or a baseline, that was asked one sample. What a server or a person cut off is not finished: it
+    is taken up where it was.
+    """
 
     kind: ClassVar[str] = "asking"
     episode: Episode

@@ -56,7 +56,7 @@ def run(work: Work, store: Store, scratch: Path) -> Iterator[Record]:
     """Train the cells' seeds side by side, and evaluate each; or only evaluate what was trained before."""
     torch.set_num_threads(1)
     first, place = work.cells[0], pick_device(work.device)
-    job = Job(_task(first.task), first.subject, work.cells, _rules_of(first), work.streams, place, warn=_warn)
+    job = Job(_task(first.task), first.subject, work.cells, _rules_of(first), place, work.streams, warn=_warn)
     scratch.mkdir(parents=True, exist_ok=True)
     try:
         for result in run_job(job, store, scratch / f"{first.siblings}.checkpoint.safetensors", work.weights):

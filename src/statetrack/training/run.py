@@ -72,8 +72,8 @@ class Job:
     model: nn.Module | str
     cells: tuple[Cell, ...]
     rules: Protocol
+    place: torch.device
     streams: tuple[int, ...] = ()
-    place: torch.device = torch.device("cpu")  # noqa: RUF009
     report: Report = lambda _: None
     tick: Tick = lambda _: None
     warn: Tick = lambda _: None
@@ -117,7 +117,7 @@ def train_many(
     subject = subject_of(model_or_name, the_task, kept=out is not None)
     cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
     streams = (stream,) if stream else ()
-    job = Job(the_task, model_or_name, cells, rules, streams, place, report, tick, warn)
+    job = Job(the_task, model_or_name, cells, rules, place, streams, report, tick, warn)
     with kept_in(out) as store:
         saved = checkpoint_path(store, cells) if store else None
         results = {result.cell.seed: result for result in run_job(job, store, saved)}
