@@ -157,6 +157,19 @@ def test_a_diagnosis_does_not_go_to_the_record_of_another_run(tmp_path: Path) ->
     assert not (other / "diagnosis").exists()
 
 
+def test_a_diagnosis_of_a_newer_version_is_refused_and_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu")
+    assert main(["diagnose", str(tmp_path), "--length", "16", "--stream", "64"]) == 0
+    (path,) = (tmp_path / "diagnosis").glob("?" * 20 + ".json")
+    newer = path.read_text().replace('"format": 1', '"format": 2')
+    path.write_text(newer)
+    assert main(["diagnose", str(tmp_path)]) != 0
+    assert "needs a newer version" in capsys.readouterr().err
+    assert path.read_text() == newer
+
+
 def test_a_record_is_small(tmp_path: Path) -> None:
     for path in WEIGHTS.glob("dfe5*"):
         shutil.copy(path, tmp_path)

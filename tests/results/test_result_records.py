@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,18 @@ from statetrack.errors import BadInput
 from statetrack.results import AskedRecord, Cell, Record, Store, TrainingRecord, merge, records, status, unpack
 from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
 from statetrack.results.format_0 import flat
+from statetrack.results.plans import Entry, Sweep, save
 from statetrack.results.records import Episode, RateTried, Training, no_result, unite
 from statetrack.results.schema import BadRecord
+from statetrack.results.store import add
 from statetrack.sweeps import read
 
 ARCHIVES = Path(__file__).parents[2] / "docs" / "results"
 number = some.floats(allow_nan=False, allow_infinity=False)
 maybe = some.none() | number
-shares = some.dictionaries(some.text(max_size=3), maybe, max_size=3)
+share = some.none() | some.floats(0, 1)
+shares = some.dictionaries(some.text(max_size=3), share, max_size=3)
+marks = some.none() | some.dictionaries(some.integers(0, 99).map(str), share, max_size=3)
 curve = some.none() | some.lists(maybe, max_size=4)
 pair = some.none() | some.lists(number, min_size=2, max_size=2)
 whole = some.integers(0, 2**40)
@@ -41,10 +46,10 @@ trainings = some.builds(
 )  # fmt: skip
 evaluations = some.one_of(
     some.builds(
-        OnRows, seed=whole, length=whole, rows=whole, n=whole, accuracy=maybe, interval=pair, unanswered=maybe,
+        OnRows, seed=whole, length=whole, rows=whole, n=whole, accuracy=share, interval=pair, unanswered=maybe,
         accuracy_by_position=curve, floor_exact=some.booleans(), floors=some.none() | shares, reason=some.text("ab"),
     ),
-    some.builds(OnStream, seed=whole, steps=whole, rows=whole, accuracy=some.none() | shares),
+    some.builds(OnStream, seed=whole, steps=whole, rows=whole, accuracy=marks),
     some.builds(OffData, seed=whole, length=whole, accuracy=shares, mean=number, worst=number),
     some.builds(AllStrings, seed=whole, length=whole, strings=whole, accuracy=maybe, full_sequence_accuracy=number),
 )  # fmt: skip
@@ -184,8 +189,64 @@ def test_a_merge_unites_evaluations(tmp_path: Path) -> None:
     found = Store(folders[0]).read(record.cell)
     assert isinstance(found, TrainingRecord)
     assert found.training == record.training
-    assert [(each.steps, each.other_weights) for each in found.streams] == [(8, False), (16, False), (32, True)]
+    held = [each for each in found.evaluations if isinstance(each, OnStream)]
+    assert [(each.steps, each.other_weights) for each in held] == [(8, False), (16, False), (32, True)]
+    assert found.lacks([8, 16, 32]) == [32]  # what other weights did is kept, and counts nowhere
+    assert [each.steps for each in found.streams] == [8, 16]
     assert merge(folders[1:], folders[0]).evaluations == 0
+
+
+def test_numbers_are_better_than_a_reason_why_there_are_none(tmp_path: Path) -> None:
+    """And weights of the same training come along where there are none."""
+    record = made(Cell("t", "s", 4, 0, {}))
+    failed = record.with_evaluations([OnStream(seed=0, steps=8, reason="out of memory")])
+    Store(tmp_path / "a").write(failed)
+    Store(tmp_path / "b").write(streamed(record, 8))
+    Store(tmp_path / "b").path(record.cell, "safetensors").write_bytes(b"weights")
+    merge([tmp_path / "b"], tmp_path / "a")
+    assert Store(tmp_path / "a").read(record.cell) == streamed(record, 8)
+    assert Store(tmp_path / "a").weights(record.cell) is not None
+    assert merge([tmp_path / "a"], tmp_path / "b").evaluations == 0
+
+
+def test_weights_are_those_of_the_training_that_counts(tmp_path: Path) -> None:
+    """Two trainings of one cell of 0.1.0, and only the second has weights."""
+    store, cell = old_folder(tmp_path / "out", s0=None, s4096={"4096": 0.75})
+    old = replace(cell, protocol={"name": "design", "stream": 4096})
+    store.path(old, "safetensors").write_bytes(b"weights")
+    assert store.weights(cell) == store.path(old, "safetensors")
+    held = json.loads(store.path(old).read_text())
+    store.path(old).write_text(json.dumps(held | {"steps": 11}))
+    assert Store(store.folder).weights(cell) is None
+
+
+def test_a_damaged_file_of_0_1_0_is_named(tmp_path: Path) -> None:
+    store, cell = old_folder(tmp_path / "out", s4096={"4096": 0.75})
+    (path,) = store.folder.glob("*.json")
+    path.write_text(path.read_text().replace('"accuracy": 1.0', '"accuracy": "x"'))
+    assert [damage.path for damage in store.damaged()] == [path]
+    assert store.read(cell) is None
+
+
+def test_evaluations_added_at_the_same_moment_all_stay(tmp_path: Path) -> None:
+    record = made(Cell("t", "s", 4, 0, {}))
+    Store(tmp_path).write(record)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda steps: add(Store(tmp_path), streamed(record, steps)), range(1, 33)))
+    found = Store(tmp_path).read(record.cell)
+    assert isinstance(found, TrainingRecord)
+    assert sorted(stream.steps for stream in found.streams) == list(range(1, 33))
+
+
+def test_each_sweep_stands_by_what_it_asks_for(tmp_path: Path) -> None:
+    store, cell = Store(tmp_path), Cell("t", "s", 4, 0, {})
+    store.write(made(cell))
+    for name, streams in (("a", (8,)), ("b", ())):
+        save(store, Sweep(name, "", (Entry(cell, "", streams=streams),)))
+    found = status(store)
+    assert (found.sweeps["a"]["missing"], found.sweeps["b"]["done"], found.counts["missing"]) == (1, 1, 1)
+    store.write(streamed(made(cell), 8))
+    assert status(store).counts["missing"] == 0
 
 
 def test_a_result_is_better_than_a_reason() -> None:
@@ -209,6 +270,10 @@ def test_a_result_is_better_than_a_reason() -> None:
         ({"evaluations": [{"kind": "row"}]}, "evaluations[0] is 'row', not one of rows, stream"),
         ({"accuracy": 1.0}, "nothing of TrainingRecord is called accuracy"),
         ({"evaluations": []}, "it was not evaluated at the length trained on"),
+        ({"kind": []}, "[] is no kind of record"),
+        ({"format": None}, "no kind of record"),
+        ({"evaluations": [{"kind": "rows", "seed": 0, "length": 4, "interval": [0.5]}]}, "an interval has two ends"),
+        ({"evaluations": [{"kind": "rows", "seed": 0, "length": 4, "accuracy": -1}]}, "an accuracy lies in 0..1"),
     ],
 )
 def test_what_is_wrong_with_a_record_is_said(change: dict[str, Any], said: str) -> None:

@@ -112,7 +112,7 @@ def test_a_failure_is_recorded_in_one_line_and_tried_again(tmp_path: Path) -> No
 def test_a_record_that_is_no_json_is_a_failure_of_its_cell(tmp_path: Path) -> None:
     tally = run(sweep(1, "counted:nan"), tmp_path / "out", Options(workers=0))
     assert tally.counts == {"failed": 1}
-    assert "not JSON compliant" in tally.failures[0].reason
+    assert tally.failures[0].reason == "BadRecord: an accuracy lies in 0..1"
 
 
 def test_a_gpu_that_is_not_there_is_refused_before_a_folder_is_made(

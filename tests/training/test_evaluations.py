@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from statetrack.cli import main
+from statetrack.errors import BadInput
 from statetrack.results import Cell, Store, TrainingRecord, status
 from statetrack.results.records import Training
 from statetrack.sweeps import Options, from_blocks, run
@@ -79,7 +80,8 @@ def test_without_weights_it_is_trained_again_and_the_user_is_told(
     Store(tmp_path).path(first.cell, "safetensors").unlink()
     told: list[str] = []
     later = train("txc", MODEL, length=4, settings=SHORT, stream=2048, out=tmp_path, device="cpu", warn=told.append)
-    assert told == [f"{first.cell}: no weights were kept, so it is trained again for its stream"]
+    why = f"no weights are kept: {first.cell.key}.safetensors is not there"
+    assert told == [f"{first.cell}: {why}; so it is trained again for its stream"]
     assert [stream.steps for stream in later.record.streams] == [1024, 2048]  # what it had is measured again
     assert untimed(later.record).training == untimed(first.record).training
     assert Store(tmp_path).weights(first.cell) is not None
@@ -180,3 +182,54 @@ def test_seeds_of_one_call_may_lack_different_things(tmp_path: Path) -> None:
     assert [result.cell.seed for result in results] == [2, 1, 0]
     assert [result.record.lacks([1024]) for result in results] == [[], [], []]
     assert [result.model is None for result in results] == [False, True, False]
+
+
+def test_weights_of_another_training_are_not_measured(tmp_path: Path) -> None:
+    """As a copied file, or a run that was killed before its record, may leave them; their diagnosis goes as well."""
+    first = train("txc", MODEL, length=4, settings=SHORT, out=tmp_path, device="cpu").record
+    Store(tmp_path).write(replace(first, training=replace(first.training, final_train_loss=0.25)))
+    (tmp_path / "diagnosis").mkdir()
+    (tmp_path / "diagnosis" / f"{first.cell.key}.json").write_text("{}")
+    told: list[str] = []
+    later = train("txc", MODEL, length=4, settings=SHORT, stream=1024, out=tmp_path, device="cpu", warn=told.append)
+    assert "holds the weights of another training of this cell; so it is trained again" in told[0]
+    assert untimed(later.record).training == untimed(first).training
+    assert not list((tmp_path / "diagnosis").iterdir())
+
+
+def test_a_cell_whose_weights_are_damaged_does_not_keep_others_from_theirs(tmp_path: Path) -> None:
+    run(from_blocks("two", block(2)), tmp_path, Options(workers=0, device="cpu"))
+    first, second = from_blocks("two", block(2)).cells
+    Store(tmp_path).path(first, "safetensors").write_bytes(b"junk")
+    before = kept(tmp_path, second)
+    tally = run(from_blocks("two", block(2, stream=1024)), tmp_path, Options(workers=0, device="cpu", together=2))
+    assert tally.counts == {"done": 2}
+    assert kept(tmp_path, second).training == before.training  # it was only evaluated
+
+
+def test_without_weights_none_of_an_earlier_training_stay(tmp_path: Path) -> None:
+    sweep = from_blocks("one", block())
+    run(sweep, tmp_path, Options(workers=0, device="cpu"))
+    Store(tmp_path).path(sweep.cells[0]).write_text("{")
+    run(sweep, tmp_path, Options(workers=0, device="cpu", weights=False))
+    assert Store(tmp_path).weights(sweep.cells[0]) is None
+
+
+def test_a_model_that_cannot_be_streamed_is_not_trained_again_to_say_so(tmp_path: Path) -> None:
+    own = {"length": 4, "settings": SHORT, "out": tmp_path, "device": "cpu"}
+    model = "transformer[dim=8,layers=1,heads=1]"
+    first = train("txc", model, stream=1024, **own)
+    assert first.record.streams[0].never
+    assert train("txc", model, stream=4096, **own).record == first.record
+
+
+@pytest.mark.parametrize("steps", ["2048", "2.048e3", 2048.0])
+def test_numbers_of_a_file_may_be_written_in_any_way(steps: object) -> None:
+    (entry,) = from_blocks("one", block(stream=steps, batch="8")).entries
+    assert entry.streams == (2048,)
+    assert entry.cell.protocol["batch"] == 8
+
+
+def test_true_is_no_number_of_steps() -> None:
+    with pytest.raises(BadInput, match="stream True should lie in"):
+        from_blocks("one", block(stream=True))

@@ -38,19 +38,10 @@ def cell(task: Task, rules: Rules, solver: Solver, model: str, sample: int, leng
 
 
 def ask(
-    task: Task,
-    rules: Rules,
-    solver: Solver,
-    samples: Iterable[int],
-    *,
-    length: int | None = None,
-    model: str = "",
-    engine: Callable[[], Engine] | None = None,
-    out: Path | None = None,
-    store: Store | None = None,
-    forced: bool = False,
-    report: Report = lambda ended, turns: None,
-) -> list[AskedRecord]:
+    task: Task, rules: Rules, solver: Solver, samples: Iterable[int], *, length: int | None = None, model: str = "",
+    engine: Callable[[], Engine] | None = None, out: Path | None = None, store: Store | None = None,
+    forced: bool = False, report: Report = lambda ended, turns: None,
+) -> list[AskedRecord]:  # fmt: skip
     """The records of these samples, in their order. `engine` is called only if there is something to ask.
 
     They are kept in the folder `out`, or in a store that is open already. Where a server is dead, the samples that it

@@ -32,7 +32,7 @@ from statetrack.cli import (
     status,
     sweep,
     train,
-)
+)  # fmt: skip
 from statetrack.errors import BadInput
 from statetrack.version import __version__
 

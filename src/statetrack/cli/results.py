@@ -41,7 +41,7 @@ def command(
             print(f"damaged, left out: {found}", file=sys.stderr)
         elif found.cell.kind == TRAIN:
             trained.add(key)
-    notes = {key: entry.note for key, entry in plans.entries(store).items()}
+    notes = {key: entry.note for key, entry in plans.entries(plans.saved(store)).items()}
     if csv:
         count = write_csv(store, sys.stdout if str(csv) == "-" else csv, notes)
         if str(csv) != "-":

@@ -46,15 +46,9 @@ FLOOR_LENGTH = 2048  # positions up to which the floor is computed; beyond, its 
 
 
 def diagnose(
-    task_or_name: Task | str,
-    model: nn.Module,
-    *,
-    length: int | None = None,
-    trained: int = 64,
-    stream: int = MOST_STREAM,
-    seed: int = 0,
-    tick: Tick = lambda _: None,
-) -> dict[str, Any]:
+    task_or_name: Task | str, model: nn.Module, *, length: int | None = None, trained: int = 64,
+    stream: int = MOST_STREAM, seed: int = 0, tick: Tick = lambda _: None,
+) -> dict[str, Any]:  # fmt: skip
     """Why a trained model stops tracking: everything of a `Diagnosis` (results/diagnosis.py), as plain data.
 
     `trained` is the length that the model was trained on, `length` how many positions are looked at (by default 16
@@ -216,19 +210,14 @@ class Examined:
         return {
             **step_rate(seen.far_right, seen.far_asked),
             "within": step_rate(seen.far_right[:, within], seen.far_asked[:, within]),
-            "skill_at_end": self.skill_at_end(),
-            "learned": self.learned,
-            "measured": self.measured,
+            "skill_at_end": self.skill_at_end(), "learned": self.learned, "measured": self.measured,
             "predicted": predicted,
             "ratio": {name: ratio(each, self.measured[name]) for name, each in predicted.items()},
-            "streamed": seen.far_right.shape[1],
-            "rows": len(seen.far_right),
-            "position": curve.position[shown].tolist(),
-            "accuracy": curve.accuracy()[shown].tolist(),
-            "low_curve": [low for low, _ in bounds],
-            "high_curve": [high for _, high in bounds],
+            "streamed": seen.far_right.shape[1], "rows": len(seen.far_right),
+            "position": curve.position[shown].tolist(), "accuracy": curve.accuracy()[shown].tolist(),
+            "low_curve": [low for low, _ in bounds], "high_curve": [high for _, high in bounds],
             "floor": self.floor[curve.position - 1][shown].tolist(),
-        }
+        }  # fmt: skip
 
 
 def ratio(predicted: dict[str, Any], measured: dict[str, Any]) -> float | None:

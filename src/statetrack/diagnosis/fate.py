@@ -35,20 +35,12 @@ def separation_section(walk: Walk, model: SequenceModel, floor: Floats, last: in
         seen, healed = forecast.faded_accuracy(rows, states), forecast.healing(rows, states, last)
     future = predictions(walk, floor, last, fade, seen, healed) if predicts else unpredicted(apart, last, learned)
     return {
-        "position": apart.stops.tolist(),
-        "separation": apart.separation.tolist(),
-        "distance": apart.distance.tolist(),
-        "spread": apart.spread.tolist(),
-        "measure": MEASURE,
-        "fitted_from": fade.first if fade else None,
-        "fitted_to": last,
-        "per_step": float(np.exp(-fade.rate)) if fade else None,
-        "low": float(np.exp(-fade.high)) if fade else None,
-        "high": float(np.exp(-fade.low)) if fade else None,
-        "healed": healed,
-        "heal_steps": forecast.HEAL,
-        **future,
-    }
+        "position": apart.stops.tolist(), "separation": apart.separation.tolist(),
+        "distance": apart.distance.tolist(), "spread": apart.spread.tolist(), "measure": MEASURE,
+        "fitted_from": fade.first if fade else None, "fitted_to": last,
+        "per_step": float(np.exp(-fade.rate)) if fade else None, "low": float(np.exp(-fade.high)) if fade else None,
+        "high": float(np.exp(-fade.low)) if fade else None, "healed": healed, "heal_steps": forecast.HEAL, **future,
+    }  # fmt: skip
 
 
 def some_rows(walk: Walk, model: SequenceModel, last: int) -> forecast.Row:

@@ -62,16 +62,11 @@ def gradient(task: Task, model: SequenceModel, length: int, rows: int, seed: int
         return {"absent": "the state grows out of all bounds, and the loss with it"}
     middle = np.median(norms, axis=1)
     return {
-        "position": stops,
-        "norm": middle.tolist(),
-        "low": np.quantile(norms, 0.1, axis=1).tolist(),
-        "high": np.quantile(norms, 0.9, axis=1).tolist(),
-        "per_step": per_step(np.array(stops), middle),
+        "position": stops, "norm": middle.tolist(), "low": np.quantile(norms, 0.1, axis=1).tolist(),
+        "high": np.quantile(norms, 0.9, axis=1).tolist(), "per_step": per_step(np.array(stops), middle),
         "reaches": reaches(np.array(stops), middle, length),
-        "loss": f"cross-entropy of the answer at position {length}",
-        "loss_position": length,
-        "rows": len(told),
-    }
+        "loss": f"cross-entropy of the answer at position {length}", "loss_position": length, "rows": len(told),
+    }  # fmt: skip
 
 
 def per_step(stops: np.ndarray, norms: np.ndarray) -> float | None:

@@ -39,14 +39,9 @@ def page_of(folder: Path | str, title: str | None = None, command: str = "") -> 
 
 
 def report(
-    folder: Path | str,
-    out: Path | str | None = None,
-    *,
-    figures: Path | str | None = None,
-    latex: Path | str | None = None,
-    title: str | None = None,
-    command: str = "",
-) -> Written:
+    folder: Path | str, out: Path | str | None = None, *, figures: Path | str | None = None,
+    latex: Path | str | None = None, title: str | None = None, command: str = "",
+) -> Written:  # fmt: skip
     """Write the page of a folder of results, its summary beside it, and figures and tables where they are asked for.
 
     `out` is the HTML file, by default report.html in the folder. `figures` takes PNG, SVG, PDF and CSV of each figure,

@@ -22,7 +22,7 @@ from typing import IO, Any
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, together
 from statetrack.results.diagnosis import FOLDER, of_cell, store_path
-from statetrack.results.records import Record, TrainingRecord, is_better, unite
+from statetrack.results.records import Record, TrainingRecord, is_better, same_weights, unite
 from statetrack.results.store import Damage, Store
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
@@ -67,14 +67,20 @@ def _take(store: Store, home: Store, record: Record, joined: Joined) -> None:
     """A record that is new or better comes with its files as they are; of one that is as good, the evaluations."""
     there = home.record(record.cell)
     if there is None or is_better(record, there):
+        home.path(record.cell, "safetensors").unlink(missing_ok=True)  # left by a run that was killed before its record
         home.adopt(record.cell, [*store.files(record.cell, "safetensors"), *store.files(record.cell)])
         joined.taken += 1
         return
-    united = unite(there, record)
-    if isinstance(united, TrainingRecord) and isinstance(there, TrainingRecord) and united != there:
-        home.write(united)
-        joined.evaluations += len(united.evaluations) - len(there.evaluations)
     joined.kept += 1
+    united = unite(there, record)
+    if not (isinstance(united, TrainingRecord) and isinstance(there, TrainingRecord)):
+        return
+    if united != there:
+        home.write(united)
+        joined.evaluations += sum(each not in there.evaluations for each in united.evaluations)
+    weights = store.weights(record.cell)
+    if weights and same_weights(record, there) and home.weights(record.cell) is None:
+        copy_whole(weights, home.path(record.cell, "safetensors"))
 
 
 def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from statetrack.errors import BadInput
 from statetrack.files import write_whole
 from statetrack.results import schema
 from statetrack.results.cell import ASK, Cell
@@ -68,6 +69,8 @@ def to_dict(found: Diagnosis) -> dict[str, Any]:
 
 def of_dict(data: Any) -> Diagnosis:
     """The diagnosis in the data of a file; raises BadRecord where it lacks a part."""
+    if isinstance(data, dict) and type(data.get("format")) is int and data["format"] > FORMAT:
+        raise BadInput(f"a diagnosis of format {data['format']} needs a newer version of statetrack than {__version__}")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadRecord(f"it is not of format {FORMAT}")
     named = {each.name for each in fields(Diagnosis)} - {"sections"}
@@ -137,6 +140,11 @@ def store_path(store: Store, cell: Cell) -> Path:
     return held[0] if held else store.folder / FOLDER / f"{cell.key}.json"
 
 
+def forget(store: Store, cell: Cell) -> None:
+    """Drop the diagnosis of a cell, whose weights are others now."""
+    store_path(store, cell).unlink(missing_ok=True)
+
+
 def write(store: Store, found: Diagnosis) -> None:
     """Keep the diagnosis of a cell; one that the reader would refuse is not written."""
     assert found.cell is not None
@@ -159,6 +167,8 @@ def of_cell(store: Store, cell: Cell) -> Diagnosis | None:
     """The whole diagnosis of a cell; None where there is none, or one that is of another cell or lacks a part."""
     try:
         found = read(store_path(store, cell))
+    except BadInput:
+        raise
     except (OSError, ValueError):
         return None
     return found if found.cell is not None and found.cell == cell else None

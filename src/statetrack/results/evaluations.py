@@ -24,7 +24,7 @@ class Evaluation:
     """Every evaluation is of the test split; `seed` chooses its rows.
 
     Where the network could not be run so far, there is a `reason` and no number. `other_weights` marks what was
-    measured on another training of the same cell, as a merge may bring it.
+    measured on another training of the same cell, as a merge may bring it: it is kept, and counts nowhere.
     """
 
     kind: ClassVar[str]
@@ -40,6 +40,10 @@ class Evaluation:
     def settings(self) -> tuple[object, ...]:
         """What was asked for: two evaluations with equal settings are one."""
         raise NotImplementedError
+
+    def problem(self) -> str | None:
+        """What its numbers cannot be, beyond their types."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,13 @@ class OnRows(Evaluation):
 
     @property
     def settings(self) -> tuple[object, ...]:
-        return self.kind, self.length, self.seed, self.rows
+        return (self.kind, self.length, self.seed, *([] if self.reason else [self.rows]))
+
+    def problem(self) -> str | None:
+        pairs = (self.interval, self.last_32_interval, self.tail_interval, self.full_sequence_interval)
+        if any(pair is not None and len(pair) != 2 for pair in pairs):
+            return "an interval has two ends"
+        return None if self.accuracy is None or 0 <= self.accuracy <= 1 else "an accuracy lies in 0..1"
 
     @property
     def end_floor(self) -> float | None:
@@ -98,6 +108,7 @@ class OnStream(Evaluation):
     positions: int = 0
     accuracy: dict[str, float | None] | None = None
     unanswered: dict[str, float | None] | None = None
+    never: bool = False  # whether the model cannot be streamed at all
 
     @property
     def settings(self) -> tuple[object, ...]:
@@ -105,7 +116,12 @@ class OnStream(Evaluation):
 
     def covers(self, steps: int) -> bool:
         """Whether a stream of so many steps is answered by this one."""
-        return self.steps == steps or str(steps) in (self.accuracy or {})
+        return self.never or self.steps == steps or str(steps) in (self.accuracy or {})
+
+    def problem(self) -> str | None:
+        told = (self.accuracy or {}).items()
+        fine = all(mark.isdecimal() and (share is None or 0 <= share <= 1) for mark, share in told)
+        return None if fine else "a stream has shares at numbers of steps"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 from statetrack.results import schema
 from statetrack.results.cell import ASK, STREAM, Cell
 from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
-from statetrack.results.records import AskedRecord, Episode, Record, Training, TrainingRecord
+from statetrack.results.records import AskedRecord, Episode, Record, Training, TrainingRecord, checked
 from statetrack.results.schema import BadRecord
 
 SHARED = ("version", "status", "reason", "seconds")
@@ -35,7 +35,7 @@ def read(data: dict[str, Any]) -> Record:
         training = {name: data[name] for name in TRAINING if name in data}
         held = {"training": training, "evaluations": _evaluations(data, told)}
         seconds = {name: data[name] for name in ("evaluation_seconds",) if name in data}
-        return schema.read(TrainingRecord, shared | held | seconds)
+        return checked(schema.read(TrainingRecord, shared | held | seconds))
     if data.get("status") in (None, "done", "diverged"):
         raise BadRecord("a result without a number")
     return schema.read(Record, shared)
@@ -99,7 +99,7 @@ def _flat_training(record: TrainingRecord) -> dict[str, Any]:
 
 def _flat_rows(each: OnRows) -> dict[str, Any]:
     if each.accuracy is None and each.reason:
-        return {"accuracy": None, "reason": each.reason}
+        return {"accuracy": None, "reason": each.reason, "floor": each.floor}
     return {name: getattr(each, name) for name in AT_ONE_LENGTH}
 
 

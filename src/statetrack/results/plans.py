@@ -5,7 +5,7 @@ it, so that `status` can say what is missing without building anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,19 @@ def saved(store: Store) -> Iterator[Sweep]:
         yield _read(path)
 
 
-def entries(store: Store) -> dict[str, Entry]:
-    """All cells of the folder's sweeps, by key."""
-    return {entry.cell.key: entry for sweep in saved(store) for entry in sweep.entries}
+def entries(sweeps: Iterable[Sweep]) -> dict[str, Entry]:
+    """All cells of sweeps, by key, each with the streams that any of them asks for."""
+    return {entry.cell.key: entry for entry in united(entry for sweep in sweeps for entry in sweep.entries)}
+
+
+def united(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Each cell once, with the streams of all."""
+    made: dict[str, Entry] = {}
+    for entry in entries:
+        first = made.setdefault(entry.cell.key, entry)
+        if not set(entry.streams) <= set(first.streams):
+            made[entry.cell.key] = replace(first, streams=tuple(sorted({*first.streams, *entry.streams})))
+    return tuple(made.values())
 
 
 def _path(store: Store, name: str) -> Path:
@@ -104,7 +114,7 @@ def _read(path: Path) -> Sweep:
             _entry(_cell(key, task, subject, length, seed, protocols[protocol]), *rest)
             for key, task, subject, length, seed, protocol, *rest in plan["cells"]
         )
-        return Sweep(plan["name"], plan["about"], rows, plan.get("shipped", plan["name"] in SHIPPED))
+        return Sweep(plan["name"], plan["about"], united(rows), plan.get("shipped", plan["name"] in SHIPPED))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise BadInput(f"{path} is damaged; remove it, and the next sweep into the folder writes it anew") from error
 

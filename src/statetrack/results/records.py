@@ -89,10 +89,10 @@ class Training:
     torch: str = ""
     rates_tried: tuple[RateTried, ...] = ()
 
-    def same_weights(self, other: Training) -> bool:
-        """Whether two trainings of one cell ended in the same weights, as far as their numbers tell."""
-        told = ("learning_rate", "steps", "final_train_loss", "validation_accuracy")
-        return all(getattr(self, name) == getattr(other, name) for name in told)
+    @property
+    def fingerprint(self) -> list[float | None]:
+        """Numbers that tell the weights of one training of a cell from those of another."""
+        return [self.learning_rate, self.steps, self.final_train_loss, self.validation_accuracy]
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,14 @@ class TrainingRecord(Record):
         return self.flat()[name]
 
     def of(self, kind: type[Kind]) -> list[Kind]:
-        return [each for each in self.evaluations if isinstance(each, kind)]
+        """Of its own weights."""
+        return [each for each in self.evaluations if isinstance(each, kind) and not each.other_weights]
 
     @cached_property
     def rows(self) -> dict[int, OnRows]:
         """By length, in their order; of several at one length the first that was measured."""
         first: dict[int, OnRows] = {}
-        for each in self.of(OnRows):
+        for each in sorted(self.of(OnRows), key=lambda each: bool(each.reason)):
             first.setdefault(each.length, each)
         return dict(sorted(first.items()))
 
@@ -197,11 +198,14 @@ class TrainingRecord(Record):
         return made
 
     def with_evaluations(self, more: Iterable[Evaluation], other_weights: bool = False) -> TrainingRecord:
-        """The same with those of these evaluations that it lacks."""
-        there = {each.settings for each in self.evaluations}
-        new = [each for each in more if each.settings not in there]
-        marked = [replace(each, other_weights=True) for each in new] if other_weights else new
-        return replace(self, evaluations=(*self.evaluations, *marked))
+        """The same with those of these evaluations that it lacks, or has from other weights or without numbers only."""
+        held = {each.settings: each for each in self.evaluations}
+        for each in more:
+            comes = replace(each, other_weights=True) if other_weights else each
+            there = held.get(each.settings)
+            if there is None or (bool(comes.reason), comes.other_weights) < (bool(there.reason), there.other_weights):
+                held[each.settings] = comes
+        return replace(self, evaluations=tuple(held.values()))
 
 
 def _on_rows(each: OnRows, trained_on: bool, end_floor: Floor) -> Tested:
@@ -268,7 +272,14 @@ def unite(there: Record, comes: Record) -> Record:
         there, comes = comes, there
     if not (isinstance(there, TrainingRecord) and isinstance(comes, TrainingRecord)):
         return there
-    return there.with_evaluations(comes.evaluations, not there.training.same_weights(comes.training))
+    return there.with_evaluations(comes.evaluations, not same_weights(there, comes))
+
+
+def same_weights(one: object, other: object) -> bool:
+    """Whether both are trainings, and ended in the same weights, as far as their numbers tell."""
+    if not (isinstance(one, TrainingRecord) and isinstance(other, TrainingRecord)):
+        return False
+    return one.training.fingerprint == other.training.fingerprint
 
 
 def is_better(one: Record, other: Record) -> bool:
@@ -292,12 +303,20 @@ def read(data: Any) -> Record:
         from statetrack.results import format_0
 
         return format_0.read(data)
-    if data["format"] != FORMAT:
+    if type(data["format"]) is int and data["format"] > FORMAT:
         raise BadInput(f"a record of format {data['format']} needs a newer version of statetrack than {__version__}")
-    kind = KINDS.get(data.get("kind", ""))
-    if kind is None:
+    kind = KINDS.get(str(data.get("kind")))
+    if kind is None or data["format"] != FORMAT:
         raise BadRecord(f"{data.get('kind')!r} is no kind of record")
-    record = schema.read(kind, data)
-    if isinstance(record, TrainingRecord) and record.cell.length not in record.rows:
-        raise BadRecord("it was not evaluated at the length trained on")
+    return checked(schema.read(kind, data))
+
+
+def checked(record: Record) -> Record:
+    """What types alone do not tell."""
+    if isinstance(record, TrainingRecord):
+        if record.cell.length not in record.rows:
+            raise BadRecord("it was not evaluated at the length trained on")
+        for each in record.evaluations:
+            if (why := each.problem()) is not None:
+                raise BadRecord(why)
     return record

@@ -166,6 +166,6 @@ def _each_value(inner: Check, value: Any) -> Any:
 
 def _variant(variants: dict[str, type[Any]], value: Any) -> Any:
     kind = value.get("kind") if isinstance(value, dict) else None
-    if kind not in variants:
+    if not isinstance(kind, str) or kind not in variants:
         raise BadRecord(f"is {kind!r}, not one of {', '.join(variants)}")
     return read(variants[kind], value)

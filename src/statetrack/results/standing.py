@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,45 +31,52 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **self.counts,
-            "damaged": [str(each) for each in self.damaged],
+            **self.counts, "damaged": [str(each) for each in self.damaged],
             "failures": [f"{each.cell}: {each.reason}" for each in self.failures],
-            "skipped_because": dict(self.skipped),
-            "units_running": self.workers,
-            "seconds_left": self.seconds_left,
-            "sweeps": self.sweeps,
-            "of_no_sweep": self.beyond,
-        }
+            "skipped_because": dict(self.skipped), "units_running": self.workers, "seconds_left": self.seconds_left,
+            "sweeps": self.sweeps, "of_no_sweep": self.beyond,
+        }  # fmt: skip
 
 
 def status(store: Store) -> Status:
     """Read the whole folder once."""
     sweeps = list(plans.saved(store))
-    planned = {entry.cell.key: entry for sweep in sweeps for entry in sweep.entries}
+    planned = plans.entries(sweeps)
+    lacking: dict[str, list[int]] = {}
     held: dict[str, str] = {}
     damaged, failures, skipped, pace = [], [], Counter[str](), Pace()
     for key, record in store.entries({key: entry.cell for key, entry in planned.items()}):
         if isinstance(record, Damage):
             damaged.append(record)
             continue
-        lacking = key in planned and record.finished and record.lacks(planned[key].streams)
-        held[key] = MISSING if lacking else record.status
+        if key in planned and record.finished:
+            lacking[key] = record.lacks(planned[key].streams)
+        held[key] = record.status
         if held[key] == FAILED:
             failures.append(record)
         elif held[key] == SKIPPED:
             skipped[record.reason] += 1
         elif key in planned and record.seconds:
             pace.add(planned[key].cell.subject, planned[key].cost, record.seconds)
-    running = {key: since for key, since in claims.running(store) if held.get(key) not in FINISHED}
-    of = {key: RUNNING if key in running else held.get(key, MISSING) for key in {**planned, **held}}
+    undone = {key for key in planned if held.get(key) not in FINISHED or lacking[key]}
+    running = {key: since for key, since in claims.running(store) if key in undone}
+
+    def standing(key: str, streams: Iterable[int]) -> str:
+        """By what is asked for: one sweep may ask for a longer stream than another."""
+        if key in running:
+            return RUNNING
+        return MISSING if set(streams) & set(lacking.get(key, ())) else held.get(key, MISSING)
+
+    of = {key: standing(key, planned[key].streams if key in planned else ()) for key in {**planned, **held}}
     workers = len(set(running.values()))
     left = Work()
     for key, entry in planned.items():
         if of[key] in (RUNNING, FAILED, MISSING):
             left.add(entry.cell.subject, entry.cost)
+
     return Status(
         counts=_count(of.values()),
-        sweeps={each.name: _count(of[cell.key] for cell in each.cells) for each in sweeps},
+        sweeps={each.name: _count(standing(one.cell.key, one.streams) for one in each.entries) for each in sweeps},
         damaged=damaged,
         failures=failures,
         skipped=skipped,

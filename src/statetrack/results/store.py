@@ -12,6 +12,7 @@ and several of one cell are read as one record, with the evaluations of all.
 from __future__ import annotations
 
 import errno
+import fcntl
 import functools
 import json
 import os
@@ -26,7 +27,7 @@ from pathlib import Path
 
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, write_whole
-from statetrack.results import records
+from statetrack.results import records, schema
 from statetrack.results.cell import Cell
 from statetrack.results.records import FORMAT, Record, TrainingRecord
 from statetrack.results.schema import BadRecord
@@ -82,8 +83,18 @@ class Store:
         return [path for name in names if (path := self.folder / f"{name}.{ending}").exists()]
 
     def weights(self, cell: Cell) -> Path | None:
-        """Where the weights of a cell lie; None where none are kept."""
-        return next(iter(self.files(cell, "safetensors")), None)
+        """Where the weights of a cell lie: those beside the file that its training is read from; None where there are
+        none.
+        """
+        found = self.files(cell, "safetensors")
+        if cell.key not in self._old_names:
+            return next(iter(found), None)
+        record = self.record(cell)
+        for path in found:
+            beside = read_record(path.with_suffix(".json"))
+            if records.same_weights(record, beside):
+                return path
+        return None
 
     def adopt(self, cell: Cell, paths: Iterable[Path]) -> None:
         """Copy files of this cell from another folder, under the names that they have there."""
@@ -149,6 +160,8 @@ class Store:
             older = read_record(f"{self.folder}/{name}.json")
             if isinstance(older, Record):
                 entry = records.unite(entry, older) if isinstance(entry, Record) else older
+            elif entry is None:
+                entry = older
         return entry
 
     @functools.cached_property
@@ -214,9 +227,9 @@ def read_record(path: str | Path, expected: Cell | None = None) -> Record | Dama
         return Damage(Path(path), str(error))
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         return Damage(Path(path), "not whole JSON")
-    ours = record.cell == expected if expected else _is_named(path, Cell(**held["cell"]))
+    ours = record.cell == expected if expected else _is_named(path, schema.read(Cell, held["cell"]))
     return record if ours else Damage(Path(path), "the record of another cell")
 
 
@@ -226,8 +239,8 @@ def _is_named(path: str | Path, cell: Cell) -> bool:
 
 
 def _cell_in(data: bytes) -> Cell | None:
-    with suppress(ValueError, TypeError, KeyError):
-        return Cell(**json.loads(data)["cell"])
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
+        return schema.read(Cell, json.loads(data)["cell"])
     return None
 
 
@@ -252,8 +265,12 @@ def no_room(error: BaseException | None) -> bool:
 
 def add(store: Store, record: TrainingRecord) -> TrainingRecord:
     """Keep a record with what was evaluated since it was read; evaluations that others added meanwhile stay."""
-    there = store.read(record.cell)
-    if isinstance(there, TrainingRecord) and there.training == record.training:
-        record = replace(there.with_evaluations(record.evaluations), evaluation_seconds=record.evaluation_seconds)
-    store.write(record)
+    store.hidden.mkdir(exist_ok=True)
+    with (store.hidden / "adding.lock").open("a") as lock:
+        with suppress(OSError):  # a file system without locks: one who adds at the same moment may have to do it again
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        there = store.read(record.cell)
+        if isinstance(there, TrainingRecord) and there.training == record.training:
+            record = replace(there.with_evaluations(record.evaluations), evaluation_seconds=record.evaluation_seconds)
+        store.write(record)
     return record

@@ -32,7 +32,7 @@ import yaml
 
 from statetrack.errors import BadInput, unknown
 from statetrack.results.kinds import WrongPart
-from statetrack.results.plans import Entry, Sweep
+from statetrack.results.plans import Entry, Sweep, united
 from statetrack.sweeps.kinds import KINDS, load, module_of
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -106,21 +106,17 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
     blocks = data.get("blocks", [{}])
     if not isinstance(blocks, list) or not blocks:
         raise document.wrong(("blocks",), "blocks should be a list of one or more blocks")
-    entries: dict[str, Entry] = {}
+    entries: list[Entry] = []
     for number, block in enumerate(blocks):
         place: Place = ("blocks", number) if "blocks" in data else ()
         if not isinstance(block, dict):
             raise document.wrong(place, f"a block is a mapping with {', '.join(KEYS)}")
         _known_keys(document, place, block, KEYS if "blocks" in data else ("name", "about", *KEYS))
-        for entry in _block(document, place, common, block, models, kinds):
-            first = entries.setdefault(entry.cell.key, entry)
-            streams = tuple(sorted({*first.streams, *entry.streams}))
-            if streams != first.streams:
-                entries[entry.cell.key] = replace(first, streams=streams)
+        entries += _block(document, place, common, block, models, kinds)
     named = str(data.get("name", name))
     if "/" in named or named.startswith("."):
         raise document.wrong(("name",), f"name {named!r} should be usable as the name of a file")
-    return Sweep(named, str(data.get("about", "")), tuple(entries.values()))
+    return Sweep(named, str(data.get("about", "")), united(entries))
 
 
 def _block(

@@ -7,10 +7,11 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from statetrack.errors import BadInput, OutOfMemory, one_line
-from statetrack.results import claims
+from statetrack.results import AskedRecord, claims
 from statetrack.results.cell import Cell
 from statetrack.results.kinds import Work
 from statetrack.results.records import FAILED, no_result
@@ -75,8 +76,12 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
         reason, failed = one_line(error), meaning(error)
     for cell in left.values():
         seconds = time.monotonic() - began
-        if failed == FAILED and store.read(cell) is None:  # what lacks an evaluation still has a result
-            store.write(no_result(cell, FAILED, reason, seconds))
+        there = store.record(cell)
+        if failed == FAILED and not (there and there.finished):  # what lacks an evaluation still has a result
+            if isinstance(there, AskedRecord):  # and a dialogue that was cut off keeps its replies
+                store.write(replace(there, status=FAILED, reason=reason))
+            else:
+                store.write(no_result(cell, FAILED, reason, seconds))
         outcomes[cell.key] = Outcome(failed, seconds, reason)
     return outcomes
 

@@ -78,11 +78,16 @@ def _split(settings: dict[str, Any]) -> tuple[int, tuple[tuple[str, Any], ...]]:
     """The stream, and the changes to the protocol. YAML reads 1e-3 as a text, which is a number to us, and a single
     learning rate is a list of one.
     """
-    given = {key: numbers_in(value) for key, value in settings.items()}
+    given = {key: _whole(numbers_in(value)) for key, value in settings.items()}
     stream = given.pop(STREAM, 0)
     if isinstance(given.get("rates"), float | int):
         given["rates"] = [given["rates"]]
     return stream, tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in given.items())
+
+
+def _whole(value: Any) -> Any:
+    """8.0, or "8", is 8; a number of the protocol that need not be whole is made so by its own check."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @functools.cache

@@ -55,18 +55,13 @@ class Evaluator:
         said, asked = self.answers(batch), batch.mask.astype(bool)
         right = said == batch.targets
         return OnRows(
-            length=self.length,
-            seed=self.seed,
-            **metrics.summary(right, asked),
-            **metrics.crossings(right, asked, batch.targets),
-            accuracy_by_position=metrics.by_position(right, asked),
-            accuracy_at_end=metrics.share(right[:, -1:], asked[:, -1:]),
-            tail_accuracy=metrics.tail(right, asked),
-            tail_interval=metrics.tail_interval(right, asked),
-            last_32_accuracy=metrics.tail(right, asked, END),
+            length=self.length, seed=self.seed, **metrics.summary(right, asked),
+            **metrics.crossings(right, asked, batch.targets), accuracy_by_position=metrics.by_position(right, asked),
+            accuracy_at_end=metrics.share(right[:, -1:], asked[:, -1:]), tail_accuracy=metrics.tail(right, asked),
+            tail_interval=metrics.tail_interval(right, asked), last_32_accuracy=metrics.tail(right, asked, END),
             last_32_interval=metrics.tail_interval(right, asked, END),
             unanswered=metrics.share(said == NO_ANSWER, asked),
-        )
+        )  # fmt: skip
 
     def beyond(self, length: int) -> OnRows:
         """The accuracy at another length, over all positions and over the last ones; a model may fail there."""
@@ -79,16 +74,12 @@ class Evaluator:
             return OnRows(length=length, seed=self.seed, reason=one_line(error))
         right = said == batch.targets
         return OnRows(
-            length=length,
-            seed=self.seed,
-            accuracy=metrics.share(right, asked),
-            interval=list(metrics.row_interval(right, asked)),
-            rows=len(right),
-            n=int(asked.sum()),
+            length=length, seed=self.seed, accuracy=metrics.share(right, asked),
+            interval=list(metrics.row_interval(right, asked)), rows=len(right), n=int(asked.sum()),
             last_32_accuracy=metrics.tail(right, asked, END),
             last_32_interval=metrics.tail_interval(right, asked, END),
             unanswered=metrics.share(said == NO_ANSWER, asked),
-        )
+        )  # fmt: skip
 
     def off_distribution(self) -> OffData | None:
         """Binary tasks at other rates of ones and on rows with a pattern; the worst stands beside the mean."""
@@ -132,7 +123,7 @@ class Evaluator:
         unanswered, in constant memory.
         """
         if not self.model.recurrent:
-            return OnStream(steps=steps, seed=self.seed, reason=NO_STREAM)
+            return OnStream(steps=steps, seed=self.seed, reason=NO_STREAM, never=True)
         try:
             accuracy, unanswered = self._stream(steps, tick)
         except Exception as error:

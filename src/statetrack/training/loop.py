@@ -65,17 +65,9 @@ class Fit:
 
 
 def fit(
-    task: Task,
-    models: list[SequenceModel],
-    length: int,
-    seeds: list[int],
-    rates: list[float],
-    protocol: Protocol,
-    device: torch.device,
-    saved: Path | None = None,
-    floor: float | None = None,
-    report: Report = lambda _: None,
-) -> Fit:
+    task: Task, models: list[SequenceModel], length: int, seeds: list[int], rates: list[float], protocol: Protocol,
+    device: torch.device, saved: Path | None = None, floor: float | None = None, report: Report = lambda _: None,
+) -> Fit:  # fmt: skip
     """Train one replica for each (model, seed, rate); with a `saved` file, go on from it and keep it up to date."""
     keep_memory()
     replicas = Replicas(models).to(device)
@@ -247,13 +239,9 @@ class Keeper:
         if self.path is None or not (last or time.monotonic() - self.saved_at >= SAVE_SECONDS):
             return
         note = {
-            "run": self.identity,
-            "seeds": self.run.seeds,
-            "progress": [p.to_dict() for p in self.run.progress],
-            "losses": self.run.losses,
-            "tokens": self.run.tokens,
-            "seconds": self.run.seconds,
-        }
+            "run": self.identity, "seeds": self.run.seeds, "progress": [p.to_dict() for p in self.run.progress],
+            "losses": self.run.losses, "tokens": self.run.tokens, "seconds": self.run.seconds,
+        }  # fmt: skip
         checkpoint.save(self.path, self.matrices(), note)
         self.saved_at = time.monotonic()
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from statetrack.errors import BadInput, OutOfMemory
 from statetrack.models import SequenceModel, check
-from statetrack.results import Cell, Damage, Store, TrainingRecord
+from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import Evaluation, OnRows
 from statetrack.results.records import DIVERGED, DONE, RateTried, Training
@@ -87,20 +87,11 @@ def train(
 
 
 def train_many(
-    task_or_name: Task | str,
-    model_or_name: nn.Module | str,
-    *,
-    length: int = 64,
-    seeds: list[int],
-    protocol_or_name: Protocol | str = "curriculum",
-    settings: dict[str, Any] | None = None,
-    stream: int = 0,
-    out: Path | str | None = None,
-    device: str = "auto",
-    report: Report = lambda _: None,
-    tick: Tick = lambda _: None,
+    task_or_name: Task | str, model_or_name: nn.Module | str, *, length: int = 64, seeds: list[int],
+    protocol_or_name: Protocol | str = "curriculum", settings: dict[str, Any] | None = None, stream: int = 0,
+    out: Path | str | None = None, device: str = "auto", report: Report = lambda _: None, tick: Tick = lambda _: None,
     warn: Tick = lambda _: None,
-) -> list[Result]:
+) -> list[Result]:  # fmt: skip
     """Train a seed after the other as replicas of one batched model, and evaluate each.
 
     `settings` change numbers of the protocol; with several learning rates in `rates`, validation chooses for each seed.
@@ -113,6 +104,7 @@ def train_many(
     rules = protocol(protocol_or_name).with_changes(**(settings or {}))
     place = pick_device(device)
     check_numbers(length, seeds, stream)
+    stream = int(stream)
     fuse_from()
     subject = subject_of(model_or_name, the_task, kept=out is not None)
     cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
@@ -147,24 +139,26 @@ def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = T
             yield Result(found)
     for cell, found in lacking.items():
         assert store is not None  # it was found there
-        if store.weights(cell):
-            yield _evaluate_further(job, store, found)
-        else:
-            job.warn(f"{cell}: no weights were kept, so it is trained again for its stream")
+        try:
+            trained = load(store, cell)
+        except BadInput as error:
+            job.warn(f"{cell}: {error}; so it is trained again for its stream")
             missing[cell.seed] = cell
-    if store:
-        _tell_damage(store, missing.values(), job.warn)
+        else:
+            yield _evaluate_further(job, store, found, trained.to(job.place))
+    damaged = _tell_damage(store, missing.values(), job) if store else []
     if missing:
         again = {each.steps for cell in missing.values() if cell in lacking for each in lacking[cell].streams}
         wanted = replace(job, cells=tuple(missing[seed] for seed in sorted(missing)),
                          streams=tuple(sorted({*job.streams, *again})))  # fmt: skip
         yield from _train_cells(wanted, store, saved, weights)
+    for path in damaged:  # what has another name than the record that is there now
+        path.unlink(missing_ok=True)
 
 
-def _evaluate_further(job: Job, store: Store, found: TrainingRecord) -> Result:
+def _evaluate_further(job: Job, store: Store, found: TrainingRecord, trained: SequenceModel) -> Result:
     """Measure what a record lacks, on the weights that were kept. Nothing else of it changes."""
     began = time.monotonic()
-    trained = load(store, found.cell).to(job.place)
     evaluator = Evaluator(job.task, trained, found.cell.length, found.cell.seed)
     more = [evaluator.stream(steps, job.tick) for steps in found.lacks(job.streams)]
     took = (found.evaluation_seconds or 0.0) + time.monotonic() - began
@@ -179,7 +173,7 @@ def check_numbers(length: int, seeds: list[int], stream: int) -> None:
             raise BadInput(f"seed {seed} should be a whole number in 0..{MOST_SEED}")
     check_size(length, 1, 0, 0)
     check_whole(stream=stream)
-    if not 0 <= stream <= MAX_LENGTH:
+    if isinstance(stream, bool) or not 0 <= stream <= MAX_LENGTH:
         raise BadInput(f"stream {stream} should lie in 0..{MAX_LENGTH}")
 
 
@@ -188,11 +182,17 @@ def checkpoint_path(store: Store, cells: Iterable[Cell]) -> Path:
     return store.folder / f"{store.scratch(cells).name}.checkpoint.safetensors"
 
 
-def _tell_damage(store: Store, cells: Iterable[Cell], warn: Tick) -> None:
+def _tell_damage(store: Store, cells: Iterable[Cell], job: Job) -> list[Path]:
+    """Name the damaged files of these cells; give those that 0.1.0 named by the stream that is asked for."""
+    old = []
     for cell in cells:
-        damage = read_record(store.path(cell), cell)
-        if isinstance(damage, Damage):
-            warn(f"{damage.path} is damaged ({damage.why}); its cell is run again")
+        named = [replace(cell, protocol={**cell.protocol, STREAM: steps}) for steps in job.streams]
+        for path in (store.path(each) for each in (cell, *named)):
+            damage = read_record(path)
+            if isinstance(damage, Damage):
+                job.warn(f"{damage.path} is damaged ({damage.why}); its cell is run again")
+                old += [path] if path != store.path(cell) else []
+    return old
 
 
 def seeds_to_train(missing: list[int], saved: Path | None) -> list[int]:
@@ -247,9 +247,12 @@ def _fit_and_measure(
         tried = [_tried(run.progress[row]) for row in rows]
         record = measure(job, cell, trained[row], _training(run, row, trained[row], tried), share)
         if store:
+            path = store.path(cell, "safetensors")
+            path.unlink(missing_ok=True)  # of another training, as is what was found out about it
+            diagnosis.forget(store, cell)
             if weights:
-                path = store.path(cell, "safetensors")
-                checkpoint.save_weights(path, trained[row], {"cell": cell.to_dict()})
+                note = {"cell": cell.to_dict(), "training": record.training.fingerprint}
+                checkpoint.save_weights(path, trained[row], note)
             store.write(record)
         yield Result(record, trained[row])
 
@@ -261,21 +264,14 @@ def _tried(progress: Progress) -> RateTried:
 def _training(run: Fit, row: int, trained: SequenceModel, tried: list[RateTried]) -> Training:
     progress = run.progress[row]
     return Training(
-        diverged_at=progress.diverged_at,
-        learning_rate=progress.rate,
-        steps=progress.step,
+        diverged_at=progress.diverged_at, learning_rate=progress.rate, steps=progress.step,
         final_train_loss=finite(progress.history[-1]["loss"]) if progress.history else None,
-        epochs_to_converge=epochs_to_converge(progress),
-        validation_accuracy=validated(progress),
-        parameters=trained.parameter_count,
-        state_size=trained.state_size,
-        tokens_per_second=run.tokens / run.seconds if run.seconds else None,
-        train_seconds=run.seconds,
-        replicas=len(run.seeds),
-        device=torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
-        torch=str(torch.__version__),
-        rates_tried=tuple(tried),
-    )
+        epochs_to_converge=epochs_to_converge(progress), validation_accuracy=validated(progress),
+        parameters=trained.parameter_count, state_size=trained.state_size,
+        tokens_per_second=run.tokens / run.seconds if run.seconds else None, train_seconds=run.seconds,
+        replicas=len(run.seeds), device=torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
+        torch=str(torch.__version__), rates_tried=tuple(tried),
+    )  # fmt: skip
 
 
 def measure(job: Job, cell: Cell, trained: SequenceModel, training: Training, seconds: float) -> TrainingRecord:
@@ -297,7 +293,7 @@ def _with_floors(the_task: Task, found: Evaluation, trained: int) -> Evaluation:
         return found
     if found.length != trained:
         exact = floors_of(the_task, trained)["position"].exact
-        cheap = exact and found.length <= CHEAP_FLOOR and found.accuracy is not None
+        cheap = exact and found.length <= CHEAP_FLOOR
         return replace(found, floor=_average(the_task, found.length)) if cheap else found
     known = floors_of(the_task, trained)
     by_position = [None if math.isnan(value) else value for value in known["position"].by_position.tolist()]

@@ -8,7 +8,7 @@ from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, model
 from statetrack.models.custom import as_model, own_name
-from statetrack.results import Cell, Store
+from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.tasks import Task, task
 from statetrack.training import checkpoint
 from statetrack.training.protocol import plain
@@ -49,6 +49,9 @@ def load(store: Store, cell: Cell) -> SequenceModel:
     weights, note = checkpoint.load(path)
     if "cell" not in note or Cell(**note["cell"]).identity != cell:
         raise BadInput(f"{path.name} holds the weights of another cell")
+    record = store.read(cell)
+    if "training" in note and isinstance(record, TrainingRecord) and note["training"] != record.training.fingerprint:
+        raise BadInput(f"{path.name} holds the weights of another training of this cell")
     made = built(cell.subject, task(cell.task), cell.seed)
     expected = made.state_dict()
     for name in [*expected, *weights]:
