@@ -97,7 +97,7 @@ def united(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     made: dict[str, Entry] = {}
     for entry in entries:
         first = made.setdefault(entry.cell.key, entry)
-        if not set(entry.streams) <= set(first.streams):
+        if entry.streams != first.streams:
             made[entry.cell.key] = replace(first, streams=tuple(sorted({*first.streams, *entry.streams})))
     return tuple(made.values())
 

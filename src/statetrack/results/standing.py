@@ -65,7 +65,7 @@ def status(store: Store) -> Status:
         """By what is asked for: one sweep may ask for a longer stream than another."""
         if key in running:
             return RUNNING
-        return MISSING if set(streams) & set(lacking.get(key, ())) else held.get(key, MISSING)
+        return MISSING if lacking.get(key) and set(streams) & set(lacking[key]) else held.get(key, MISSING)
 
     of = {key: standing(key, planned[key].streams if key in planned else ()) for key in {**planned, **held}}
     workers = len(set(running.values()))

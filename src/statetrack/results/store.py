@@ -29,7 +29,7 @@ from statetrack.errors import BadInput
 from statetrack.files import copy_whole, write_whole
 from statetrack.results import records, schema
 from statetrack.results.cell import Cell
-from statetrack.results.records import FORMAT, Record, TrainingRecord
+from statetrack.results.records import Record, TrainingRecord
 from statetrack.results.schema import BadRecord
 
 KEY = re.compile(r"[0-9a-f]{20}")
@@ -145,17 +145,18 @@ class Store:
 
         `known` cells by key save hashing what a record says that it is.
         """
-        self.__dict__.pop("_old_names", None)  # others may have filled the folder meanwhile
-        old = {name for names in self._old_names.values() for name in names}
-        keys = {name.removesuffix(".json") for name in self._names()} - old | self._old_names.keys()
-        for key in sorted(keys):
-            entry = self._entry(key, (known or {}).get(key))
+        names = self._names()
+        small: dict[str, bytes] = {}  # files that were read already
+        self.__dict__["_old_names"] = self._look(names, small)  # others may have filled the folder meanwhile
+        old = {name for same in self._old_names.values() for name in same}
+        for key in sorted({name[:-5] for name in names} - old | self._old_names.keys()):
+            entry = self._entry(key, (known or {}).get(key), small.pop(f"{key}.json", None))
             if entry is not None:
                 yield key, entry
 
-    def _entry(self, key: str, cell: Cell | None) -> Record | Damage | None:
+    def _entry(self, key: str, cell: Cell | None, data: bytes | None = None) -> Record | Damage | None:
         """What is known of a cell: its own file, with what files of 0.1.0 add."""
-        entry = read_record(f"{self.folder}/{key}.json", cell)
+        entry = read_record(f"{self.folder}/{key}.json", cell, data)
         for name in self._old_names.get(key, ()):
             older = read_record(f"{self.folder}/{name}.json")
             if isinstance(older, Record):
@@ -167,13 +168,19 @@ class Store:
     @functools.cached_property
     def _old_names(self) -> dict[str, list[str]]:
         """Files of 0.1.0 whose cells were streamed, by the key of the cell without that."""
+        return self._look(self._names(), {})
+
+    def _look(self, names: list[str], small: dict[str, bytes]) -> dict[str, list[str]]:
+        """Look for them; what is `small` is kept, as opening ten thousand files takes longer than reading them."""
         found: dict[str, list[str]] = {}
-        for name in self._names():
+        for name in names:
             with suppress(OSError), open(f"{self.folder}/{name}", "rb", buffering=0) as file:
                 head = file.read(HEAD)
-                if STREAMED.search(head) and f'"format": {FORMAT}'.encode() not in head[:64]:
+                if len(head) < HEAD:
+                    small[name] = head
+                if b'"format":' not in head[:64] and STREAMED.search(head):
                     cell = _cell_in(head + file.readall())
-                    if cell is not None and cell.steps and cell.key == name.removesuffix(".json"):
+                    if cell is not None and cell.steps and cell.key == name[:-5]:
                         found.setdefault(cell.identity.key, []).append(cell.key)
         return found
 
@@ -211,11 +218,10 @@ def kept_in(folder: Path | str | None) -> Iterator[Store | None]:
                 path.rmdir()
 
 
-def read_record(path: str | Path, expected: Cell | None = None) -> Record | Damage | None:
-    """The record in a file, what is wrong with the file, or None where there is no file."""
+def read_record(path: str | Path, expected: Cell | None = None, data: bytes | None = None) -> Record | Damage | None:
+    """The record in a file, or in the `data` read of it; what is wrong with it; or None where there is no file."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            data = file.readall()
+        data = Path(path).read_bytes() if data is None else data
     except FileNotFoundError:
         return None
     if not data.strip():
