@@ -314,7 +314,7 @@ def read(data: Any) -> Record:
 def checked(record: Record) -> Record:
     """What types alone do not tell."""
     if isinstance(record, TrainingRecord):
-        if record.cell.length not in record.rows:
+        if not any(each.length == record.cell.length for each in record.of(OnRows)):
             raise BadRecord("it was not evaluated at the length trained on")
         for each in record.evaluations:
             if (why := each.problem()) is not None:
