@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import statetrack as st
@@ -179,11 +180,9 @@ def test_a_record_is_small(tmp_path: Path) -> None:
 
 
 def test_numbers_are_rounded_and_what_is_none_is_null() -> None:
-    assert rounded({"a": [0.123456, float("inf")], "b": True, "c": 123456.0}) == {
-        "a": [0.1235, None],
-        "b": True,
-        "c": 123500.0,
-    }
+    given = {"a": [0.123456, float("inf")], "b": True, "c": 123456.0, "d": np.int64(7), "e": (np.float32(0.25),)}
+    assert rounded(given) == {"a": [0.1235, None], "b": True, "c": 123500.0, "d": 7, "e": [0.25]}
+    assert type(rounded(np.int64(7))) is int
 
 
 def test_a_model_that_does_not_fit_the_task_is_refused() -> None:

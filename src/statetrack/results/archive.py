@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, together
-from statetrack.results.diagnosis import FOLDER, of_cell, store_path
+from statetrack.results.diagnosis import FOLDER, of_cell, path_of
 from statetrack.results.records import Record, TrainingRecord, is_better, same_weights, unite
 from statetrack.results.store import Damage, Store
 
@@ -90,7 +90,7 @@ def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
         return False
     if of_cell(store, record.cell) is None or of_cell(home, record.cell) or there.training != record.training:
         return False
-    path = store_path(store, record.cell)
+    path = path_of(store, record.cell)
     target = home.folder / FOLDER / path.name
     target.parent.mkdir(exist_ok=True)
     copy_whole(path, target)
@@ -119,7 +119,7 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
     if weights:
         paths += [path for cell in cells for path in store.files(cell, "safetensors")]
     if diagnoses:
-        paths += [store_path(store, cell) for cell in cells if of_cell(store, cell)]
+        paths += [path_of(store, cell) for cell in cells if of_cell(store, cell)]
     paths += _hidden(store, checkpoints)
     with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:

@@ -124,7 +124,7 @@ def why_not(store: Store, entry: Record | Damage) -> LeftOut | None:
                         NOT_DONE if failed else SKIPPED)  # fmt: skip
     if cell.kind == ASK:
         return left_out(cell, "a language model that was asked has no state to look at", ASKED)
-    if store.weights(cell) is None and not store_path(store, cell).exists():
+    if store.weights(cell) is None and not path_of(store, cell).exists():
         return left_out(cell, "no weights are kept", NO_WEIGHTS)
     return None
 
@@ -133,7 +133,7 @@ def left_out(cell: Cell, why: str, code: str) -> LeftOut:
     return LeftOut(cell.key, str(cell), why, code)
 
 
-def store_path(store: Store, cell: Cell) -> Path:
+def path_of(store: Store, cell: Cell) -> Path:
     """Where the diagnosis of a cell lies, or will: one of 0.1.0 may have the name that its record has."""
     names = [path.stem for path in store.files(cell)]
     held = [path for name in names if (path := store.folder / FOLDER / f"{name}.json").exists()]
@@ -142,7 +142,7 @@ def store_path(store: Store, cell: Cell) -> Path:
 
 def forget(store: Store, cell: Cell) -> None:
     """Drop the diagnosis of a cell, whose weights are others now."""
-    store_path(store, cell).unlink(missing_ok=True)
+    path_of(store, cell).unlink(missing_ok=True)
 
 
 def write(store: Store, found: Diagnosis) -> None:
@@ -150,7 +150,7 @@ def write(store: Store, found: Diagnosis) -> None:
     assert found.cell is not None
     data = to_dict(found)
     of_dict(data)
-    _write(store_path(store, found.cell), data)
+    _write(path_of(store, found.cell), data)
 
 
 def write_comparison(store: Store, found: Comparison) -> None:
@@ -166,7 +166,7 @@ def _write(path: Path, data: Mapping[str, Any]) -> None:
 def of_cell(store: Store, cell: Cell) -> Diagnosis | None:
     """The whole diagnosis of a cell; None where there is none, or one that is of another cell or lacks a part."""
     try:
-        found = read(store_path(store, cell))
+        found = read(path_of(store, cell))
     except BadInput:
         raise
     except (OSError, ValueError):

@@ -73,7 +73,6 @@ def status(store: Store) -> Status:
     for key, entry in planned.items():
         if of[key] in (RUNNING, FAILED, MISSING):
             left.add(entry.cell.subject, entry.cost)
-
     return Status(
         counts=_count(of.values()),
         sweeps={each.name: _count(standing(one.cell.key, one.streams) for one in each.entries) for each in sweeps},
