@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 import statetrack as st
 from statetrack.diagnosis.examine import Examined
 from statetrack.diagnosis.probe import Ridge
-from statetrack.diagnosis.separation import Apart
-from statetrack.diagnosis.walk import Plan, Walk
+from statetrack.diagnosis.state_distances import Apart
+from statetrack.diagnosis.trajectories import Plan, Trajectories
 from statetrack.models import SequenceModel
 from statetrack.results import Store
 from statetrack.training.evaluate import to_ids
@@ -42,7 +42,7 @@ def extrapolated(stops: NDArray[np.int64], values: NDArray[np.floating], last: i
     return float((np.log(NINETY) - height) / slope) if slope < 0 else float("inf")
 
 
-def probed(walk: Walk) -> NDArray[np.floating]:
+def probed(walk: Trajectories) -> NDArray[np.floating]:
     """The separation along the probe's direction, on test rows."""
     assert walk.states is not None
     found = []
@@ -55,7 +55,7 @@ def probed(walk: Walk) -> NDArray[np.floating]:
     return np.array(found)
 
 
-def margins(walk: Walk, model: SequenceModel, last: int) -> NDArray[np.floating]:
+def margins(walk: Trajectories, model: SequenceModel, last: int) -> NDArray[np.floating]:
     """Mean over deviation of the right logit less the wrong one, at the stops up to `last`."""
     with torch.no_grad():
         logits = model(to_ids(walk.inputs[:, :last], torch.device("cpu"))).numpy()

@@ -25,10 +25,10 @@ from torch import Tensor, nn
 from statetrack import ops
 from statetrack.models import Replicas, model
 from statetrack.ops.nvrtc import compiled
-from statetrack.training.feed import Rows
-from statetrack.training.flat import AdamW, FlatParameters
-from statetrack.training.graph import WARM_UPS, Stepper
+from statetrack.training.batches import ReplicaRows
 from statetrack.training.loop import batch_loss
+from statetrack.training.optimizer import AdamW, FlatParameters
+from statetrack.training.step import WARM_UPS, Stepper
 
 GIB = 2**30
 SHAPE = (256, 1024, 16, 32)  # batch, steps, heads, N = V
@@ -225,7 +225,7 @@ def training_step(name: str, batch: int, steps: int, **options: int) -> Callable
     net = Replicas([model(name, inputs=2, outputs=2, seed=0, **options)]).cuda()
     stepper = Stepper(net, AdamW(FlatParameters(net), 0.01, 1.0), "float32", batch_loss)
     ids = torch.randint(2, (1, batch, steps), device="cuda")
-    rows = Rows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
+    rows = ReplicaRows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
     rate, count = torch.full((1,), 1e-3, device="cuda"), torch.ones(1, device="cuda")
     for _ in range(WARM_UPS + 1):
         stepper(rows, rate, count)

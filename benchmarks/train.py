@@ -17,10 +17,10 @@ import torch
 
 from statetrack import ops
 from statetrack.models import Replicas, model
-from statetrack.training.feed import Rows
-from statetrack.training.flat import AdamW, FlatParameters
-from statetrack.training.graph import Stepper
+from statetrack.training.batches import ReplicaRows
 from statetrack.training.loop import batch_loss, keep_memory
+from statetrack.training.optimizer import AdamW, FlatParameters
+from statetrack.training.step import Stepper
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 RECURRENT = (
@@ -76,7 +76,7 @@ def stepper(name: str, replicas: int, batch: int, length: int) -> Callable[[], o
     together = Replicas([model(name, inputs=2, outputs=2, seed=seed) for seed in range(replicas)]).to(DEVICE)
     step = Stepper(together, AdamW(FlatParameters(together), 0.01, 1.0), "float32", batch_loss)
     ids = torch.randint(2, (replicas, batch, length), device=DEVICE)
-    rows = Rows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
+    rows = ReplicaRows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
     rates, steps = torch.full((replicas,), 1e-3, device=DEVICE), torch.ones(replicas, device=DEVICE)
     for _ in range(5):
         step(rows, rates, steps)

@@ -19,8 +19,8 @@ from statetrack.asking.solvers import Explicit, Human, split_subject
 from statetrack.cli import main
 from statetrack.errors import BadInput
 from statetrack.results import AskedRecord, Store
-from statetrack.results.kinds import Wanted, Work
-from statetrack.results.records import Episode
+from statetrack.results.kinds import CellRequest, SeedGroup
+from statetrack.results.records import EpisodeRecord
 from statetrack.sweeps import Options, from_blocks, read, run
 
 HERE = Options(workers=0, device="cpu")
@@ -57,7 +57,7 @@ class Server:
     def close(self) -> None: ...
 
 
-def episodes(folder: Path) -> list[Episode]:
+def episodes(folder: Path) -> list[EpisodeRecord]:
     return [record.episode for record in Store(folder).records() if isinstance(record, AskedRecord)]
 
 
@@ -188,7 +188,7 @@ def test_the_way_to_a_server_is_no_part_of_a_cell_but_workers_know_it(tmp_path: 
     assert "127.0.0.1" not in "".join(path.read_text() for path in tmp_path.rglob("*.json"))
 
 
-def described(subject: str, seed: int = 0, **settings: Any) -> Wanted:
+def described(subject: str, seed: int = 0, **settings: Any) -> CellRequest:
     return cells.describe("track_the_stat.median", subject, 6, seed, "ask", settings)
 
 
@@ -201,7 +201,7 @@ def test_the_solver_and_no_name_says_what_a_cell_costs() -> None:
 
 def test_records_are_kept_before_they_are_yielded(tmp_path: Path, server: Server) -> None:
     store = Store(tmp_path / "out")
-    work = Work(tuple(described("ask:some/model", seed).cell for seed in range(3)))
+    work = SeedGroup(tuple(described("ask:some/model", seed).cell for seed in range(3)))
     for record, cell in zip(cells.run(work, store, tmp_path / "scratch"), work.cells, strict=True):
         assert (record.cell, record.status, store.read(cell)) == (cell, "done", record)
     assert not (tmp_path / "scratch").exists()
@@ -210,10 +210,10 @@ def test_records_are_kept_before_they_are_yielded(tmp_path: Path, server: Server
 
 def test_a_dead_server_takes_nothing_from_dialogues_that_were_cut_off(tmp_path: Path, server: Server) -> None:
     store, scratch = Store(tmp_path / "out"), tmp_path / "scratch"
-    work = Work(tuple(described("ask:some/model", seed).cell for seed in range(6)))
+    work = SeedGroup(tuple(described("ask:some/model", seed).cell for seed in range(6)))
     server.fail_at = 4
     for cell in (work.cells[0], work.cells[5]):
-        list(cells.run(Work((cell,)), store, scratch))
+        list(cells.run(SeedGroup((cell,)), store, scratch))
     server.dead = True
     found = list(cells.run(work, store, scratch))  # batches of two: four episodes, then no more
     assert [record.reason for record in found] == ["503"] * 4 + ["not asked: 503"] * 2
@@ -236,7 +236,7 @@ def test_a_game_that_a_person_left_waits_for_the_person(tmp_path: Path, name: st
 
     with pytest.raises(StopIteration):
         play(lambda request: next(answers))
-    (record,) = cells.run(Work((described(f"ask:none {name}").cell,)), store, tmp_path / "scratch")
+    (record,) = cells.run(SeedGroup((described(f"ask:none {name}").cell,)), store, tmp_path / "scratch")
     assert record.status == "skipped"
     assert record.reason.startswith("a person has to answer: statetrack play track_the_stat.median")
     turns: list[int] = []

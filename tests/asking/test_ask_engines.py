@@ -14,7 +14,7 @@ from statetrack.asking.engines import engine, subject
 from statetrack.asking.engines.chat import Chat
 from statetrack.asking.engines.forced import score
 from statetrack.asking.engines.hf import HFEngine
-from statetrack.asking.engines.memory import Alone, Attention, Recurrent, Resent
+from statetrack.asking.engines.memory import AttentionMemory, RecurrentMemory, ResentMemory, SingleRowMemory
 
 MEDIAN = st.task("track_the_stat.median")
 WORDS = {True: tokenizer(), False: tokenizer(chat=False)}
@@ -53,7 +53,7 @@ def ragged(history: str) -> list[Dialogue]:
 @pytest.mark.parametrize("kind", list(MODELS))
 def test_remembering_changes_nothing_but_the_cost(kind: str, history: str, name: str, chat: bool) -> None:
     kept, plain = local(kind, chat), local(kind, chat)
-    plain.kind = Resent
+    plain.kind = ResentMemory
     told = converse(kept, ragged(history), name)
     again = converse(plain, ragged(history), name)
     assert [game.replies for game in told] == [game.replies for game in again]
@@ -80,7 +80,9 @@ def test_a_history_that_grows_has_the_tokens_of_one_that_is_written_whole(
     assert chat.ids(other.messages, key=7) == chat.ids(other.messages)  # another dialogue under the same key
 
 
-@pytest.mark.parametrize(("kind", "memory"), [("llama", Attention), ("mistral", Alone), ("mamba2", Recurrent)])
+@pytest.mark.parametrize(
+    ("kind", "memory"), [("llama", AttentionMemory), ("mistral", SingleRowMemory), ("mamba2", RecurrentMemory)]
+)
 def test_each_kind_of_model_has_its_memory(kind: str, memory: type) -> None:
     assert local(kind).kind is memory
 

@@ -11,12 +11,12 @@ import statetrack as st
 from statetrack.asking import Rules, Tokens, dialogue, estimate, results, summary
 from statetrack.asking.metrics import by_position, falls_below, steps, survival
 from statetrack.asking.survival import kaplan_meier, median_survival
-from statetrack.results.records import Episode
+from statetrack.results.records import EpisodeRecord
 
 
-def record(outcomes: str, status: str = "wrong", changes: str = "") -> Episode:
+def record(outcomes: str, status: str = "wrong", changes: str = "") -> EpisodeRecord:
     right = len(outcomes) - len(outcomes.lstrip("+"))
-    return Episode(
+    return EpisodeRecord(
         ended=status, max_length=right, asked=300, outcomes=outcomes, positions=list(range(1, len(outcomes) + 1)),
         changes=changes or "-" + "1" * (len(outcomes) - 1), replies=["?"] * len(outcomes),
         tokens=Tokens(sent=10, new=4, cached=6).to_dict(),

@@ -20,7 +20,7 @@ MEDIAN, MODE = st.task("track_the_stat.median"), st.task("track_the_stat.mode")
 
 def asked(
     task: st.Task, rules: Rules, who: Solver, samples: Iterable[int], length: int | None = None
-) -> list[records.Episode]:
+) -> list[records.EpisodeRecord]:
     return [record.episode for record in ask(task, rules, who, samples, length=length)]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from statetrack.cli import demo, main
-from statetrack.verdicts.reach import Separation
+from statetrack.verdicts.tracked_length import ModelContrast
 
 SMALL = """
 name: small
@@ -53,7 +53,7 @@ def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatc
     ],
 )
 def test_what_the_demo_says_of_a_task(last, floor, part):
-    found = Separation(12, 192, max(last.values()), min(last.values()), floor, len(last))
+    found = ModelContrast(12, 192, max(last.values()), min(last.values()), floor, len(last))
     assert part in demo.said(found, last | {"mlp": 0.5})
 
 

@@ -13,7 +13,7 @@ from published_sets import closure, publish, seven_wrong_ones
 from statetrack import BadInput, task
 from statetrack.data.audit import audit
 from statetrack.data.lengths import Lengths
-from statetrack.data.write import Request, write
+from statetrack.data.write import DataRequest, write
 
 S4 = list(permutations(range(4)))
 S3 = list(permutations(range(3)))
@@ -137,7 +137,7 @@ def test_a_map_that_is_no_group(tmp_path: Path) -> None:
 
 
 def test_lengths_go_to_the_nearest_bucket(tmp_path: Path) -> None:
-    write(Request(task("s3"), Lengths.read("3,7,8,10,498,500,501,1024"), 800), out=tmp_path / "s3.jsonl")
+    write(DataRequest(task("s3"), Lengths.read("3,7,8,10,498,500,501,1024"), 800), out=tmp_path / "s3.jsonl")
     lengths = audit(tmp_path / "s3.jsonl").facts["lengths"]
     nearest = {bucket: n["rows"] for bucket, n in lengths["nearest"].items() if n["rows"]}
     exact = {bucket: n["rows"] for bucket, n in lengths["exact"].items() if n["rows"]}
@@ -165,7 +165,7 @@ def test_duplicates_within_and_across_splits(tmp_path: Path) -> None:
 
 def test_repeats_that_chance_explains_are_counted_and_no_finding(tmp_path: Path) -> None:
     for split in ("train", "test"):  # 216 sequences of length 3: 500 rows must repeat
-        write(Request(task("s3"), Lengths.read("3"), 500, split=split), out=tmp_path / f"{split}.parquet")
+        write(DataRequest(task("s3"), Lengths.read("3"), 500, split=split), out=tmp_path / f"{split}.parquet")
     result = audit(tmp_path, "s3")
     assert result.clean
     within = result.facts["duplicates"]["within"]["train"]
@@ -178,7 +178,7 @@ def test_repeats_that_chance_explains_are_counted_and_no_finding(tmp_path: Path)
 @pytest.mark.parametrize("name", ["a5", "q16", "a4xz5", "s5_composition[over=generators]"])
 def test_what_statetrack_writes_is_clean(tmp_path: Path, name: str, convention: str, form: str) -> None:
     place = {"hf" if form == "folder" else "out": tmp_path / form}
-    write(Request(task(name), Lengths.read("10..60"), 200, seed=1, split="test", convention=convention), **place)
+    write(DataRequest(task(name), Lengths.read("10..60"), 200, seed=1, split="test", convention=convention), **place)
     result = audit(tmp_path / form)
     assert result.findings == []
     assert result.facts["rows"] == {"test": 200}
@@ -188,7 +188,7 @@ def test_what_statetrack_writes_is_clean(tmp_path: Path, name: str, convention: 
 
 
 def test_a_file_that_was_changed_after_it_was_written(tmp_path: Path) -> None:
-    write(Request(task("s3"), Lengths.read("50"), 20), out=tmp_path / "s3.jsonl")
+    write(DataRequest(task("s3"), Lengths.read("50"), 20), out=tmp_path / "s3.jsonl")
     (tmp_path / "s3.jsonl").write_text("".join((tmp_path / "s3.jsonl").read_text().splitlines(keepends=True)[:-1]))
     assert [finding for finding in audit(tmp_path / "s3.jsonl").findings if "sha256 differs" in finding]
 
@@ -216,7 +216,7 @@ def test_a_dataset_dict_and_sharded_parquet_are_read(tmp_path: Path) -> None:
 
 
 def test_without_a_map_our_own_ids_are_taken(tmp_path: Path) -> None:
-    write(Request(task("s4"), Lengths.read("30"), 50), out=tmp_path / "rows.jsonl")
+    write(DataRequest(task("s4"), Lengths.read("30"), 50), out=tmp_path / "rows.jsonl")
     (tmp_path / "rows.jsonl.meta.json").unlink()
     with pytest.raises(BadInput, match="no permutation map and no group's name; --group NAME"):
         audit(tmp_path / "rows.jsonl")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statetrack.data.columns import Alphabet, Joined, Listed, Same, Whole
+from statetrack.data.columns import Codebook, Joined, Listed, Same, Whole
 from statetrack.data.text import NotNumbers, numbers
 
 ROWS = st.lists(st.lists(st.integers(0, 1_234), min_size=1, max_size=30), min_size=1, max_size=20)
@@ -23,7 +23,7 @@ def flat(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 @given(ROWS)
 def test_joined_text_is_what_join_gives(rows: list[list[int]]) -> None:
-    column = Joined(Alphabet(np.arange(1_235)), *flat(rows))
+    column = Joined(Codebook(np.arange(1_235)), *flat(rows))
     wanted = [" ".join(map(str, row)) for row in rows]
     assert [json.loads(text) for text in column.json()] == wanted
     assert column.arrow(len(rows)).to_pylist() == wanted
@@ -32,7 +32,7 @@ def test_joined_text_is_what_join_gives(rows: list[list[int]]) -> None:
 @given(ROWS, st.booleans())
 def test_lists_are_what_json_writes(rows: list[list[int]], halves: bool) -> None:
     values = np.arange(1_234) / 2 if halves else np.arange(1_234)  # the last code stands for nothing
-    column = Listed(Alphabet(values, gaps=True), *flat(rows))
+    column = Listed(Codebook(values, gaps=True), *flat(rows))
     wanted = [[None if code == 1_234 else values[code].item() for code in row] for row in rows]
     assert [text.decode() for text in column.json()] == [json.dumps(row) for row in wanted]
     assert column.arrow(len(rows)).to_pylist() == wanted

@@ -16,12 +16,12 @@ import pytest
 from statetrack import BadInput, group, task
 from statetrack.data import rows as rows_module
 from statetrack.data.lengths import Lengths
-from statetrack.data.write import Request, write
+from statetrack.data.write import DataRequest, write
 from statetrack.files import Hashed
 
 
-def request(name: str, length: str, count: int, **more: Any) -> Request:
-    return Request(task(name), Lengths.read(length), count, **more)
+def request(name: str, length: str, count: int, **more: Any) -> DataRequest:
+    return DataRequest(task(name), Lengths.read(length), count, **more)
 
 
 def lines(file: Path) -> list[dict[str, Any]]:

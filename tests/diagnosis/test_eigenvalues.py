@@ -8,7 +8,7 @@ import torch
 
 import statetrack as st
 from statetrack.diagnosis.eigenvalues import Spectrum, arnoldi, blocks, eigenvalues, spectrum, step_jacobian
-from statetrack.diagnosis.walk import flat
+from statetrack.diagnosis.trajectories import flat
 from statetrack.models import SequenceModel, State
 from statetrack.models.witnesses import toggle
 
@@ -89,7 +89,7 @@ def test_without_a_delta_rule_no_step_flips() -> None:
 
 
 def test_a_sketch_keeps_distances() -> None:
-    from statetrack.diagnosis.walk import Sketch
+    from statetrack.diagnosis.trajectories import Sketch
 
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 20_000)).astype(np.float32))
     kept = Sketch(20_000)(x)

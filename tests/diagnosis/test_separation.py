@@ -9,9 +9,9 @@ from fading import Fading
 
 import statetrack as st
 from statetrack.diagnosis import sentences
+from statetrack.diagnosis.failure_length import Curve, crossing, first_errors, step_rate
 from statetrack.diagnosis.forecast import slip_rate
-from statetrack.diagnosis.reach import Curve, crossing, first_errors, step_rate
-from statetrack.diagnosis.separation import Apart, Groups
+from statetrack.diagnosis.state_distances import Apart, Groups
 from statetrack.models import State
 
 

@@ -11,7 +11,7 @@ import made_records
 import pytest
 
 from statetrack.reports import Written, report
-from statetrack.reports.vega import bundle
+from statetrack.reports.figures.vega import bundle
 from statetrack.results import Cell
 
 FLAGS = [

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statetrack import formatting
-from statetrack.reports import diagnosed, judged, measured, page_of, parts, report
+from statetrack.reports import figure_data, page_of, predictions, report
 from statetrack.reports import folder as folders
-from statetrack.reports.figure import Figure
+from statetrack.reports.figures import charts, diagnosis
+from statetrack.reports.figures.figure import Figure
 from statetrack.reports.table import text_of
 from statetrack.results import Cell, Store
 from statetrack.results.diagnosis import rounded
@@ -26,7 +27,7 @@ from statetrack.results.records import DIVERGED
 from statetrack.tasks import task
 from statetrack.theory import floors
 from statetrack.verdicts.judge import counts
-from statetrack.verdicts.reach import reach, separation
+from statetrack.verdicts.tracked_length import reach, separation
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_streams_go_on_where_rows_end(tmp_path):
     cell = Cell("txc", "gru", 64, 0, made_records.DESIGN)
     store = made_records.fill(tmp_path / "s", [])
     store.write(made_records.trained(cell, lambda t: 1 / (1 + t / 1e6), stream=8192))
-    rows = measured.tested(folders.read(tmp_path / "s").runs)
+    rows = figure_data.tested(folders.read(tmp_path / "s").runs)
     assert [(row["tested"], row["of"]) for row in rows] == [
         (64, "rows"), (128, "rows"), (256, "rows"), (512, "rows"), (1024, "rows"), (2048, "stream"), (4096, "stream"),
         (8192, "stream"),
@@ -116,7 +117,7 @@ def test_a_file_of_0_1_0_is_shown_as_the_record_that_it_is_read_as(tmp_path):
 
 def test_position_curves_are_medians_of_the_seeds_mean_in_a_bin(page, raw):
     rows = [r for r in figure(page, "txc-positions").rows if (r["model"], r["trained"]) == ("mamba2-4l", 64)]
-    edges = measured.bins(64)
+    edges = figure_data.bins(64)
     curves = [record["accuracy_by_position"] for record in of(raw, "txc", "mamba2-4l", 64)]
     assert len(rows) == len(edges) - 1 <= 48
     for row, begin, end in zip(rows, edges, edges[1:]):
@@ -125,7 +126,7 @@ def test_position_curves_are_medians_of_the_seeds_mean_in_a_bin(page, raw):
 
 @given(st.integers(1, 5000), st.integers(1, 60))
 def test_bins_cover_every_position_once(length, most):
-    edges = measured.bins(length, most)
+    edges = figure_data.bins(length, most)
     assert edges[0] == 0
     assert edges[-1] == length
     assert all(a < b for a, b in pairwise(edges))
@@ -190,7 +191,7 @@ def test_one_rule_of_rounding_in_page_tables_markdown_latex_and_data(tmp_path):
 
 @given(st.floats(1e-12, 1e6), st.floats(1, 1e9))
 def test_a_logarithmic_axis_has_marks_enough_to_be_read(low, times):
-    axis = parts.log_axis([low, low * times], "norm", "norm")
+    axis = charts.log_axis([low, low * times], "norm", "norm")
     (begin, end), marks = axis["scale"]["domain"], axis["axis"]["values"]
     assert end / begin >= 10 - 1e-6
     assert begin <= low * (1 + 1e-9)
@@ -235,7 +236,7 @@ def test_the_worst_case_off_the_data_is_the_median_of_the_seeds_worst(page, raw)
 
 
 def test_cost_is_one_seeds_share(held, raw):
-    rows = measured.cost([run for run in held.runs if run.task == "txc"])
+    rows = figure_data.cost([run for run in held.runs if run.task == "txc"])
     row = next(r for r in rows if (r["model"], r["trained"], r["seed"]) == ("mlp", 32, 2))
     (record,) = [r for r in of(raw, "txc", "mlp", 32) if r["cell"]["seed"] == 2]
     assert row["tokens"] == pytest.approx(record["train_seconds"] * record["tokens_per_second"])
@@ -253,7 +254,7 @@ def test_survival_is_the_share_of_episodes_without_an_error(page, raw):
 
 
 def test_verdicts_are_those_of_the_theory_on_the_same_records(held, raw):
-    lines = judged.lines(held)
+    lines = predictions.lines(held)
     by_name = {(line.task, line.model): line.judged for line in lines}
     gain = by_name["txc", "e88-gain-1l-small"]
     assert (gain.predictions["training"].outcome, gain.verdicts["training"].outcome) == ("every length", "confirmed")
@@ -275,7 +276,7 @@ def test_words_say_what_the_numbers_say(held, page):
     # trained at 64 the gain form is right at all it was tested on; no other model is
     assert "On txc, e88-gain-1l-small is right to 1,024, the longest tested;" in text
     assert "5 models trained on 2 tasks at length 16 to 64, 90 cells in all" in text
-    given = counts(line.judged for line in judged.lines(held))
+    given = counts(line.judged for line in predictions.lines(held))
     assert f"{given['confirmed']} are confirmed, {given['refuted']} refuted and {given['undecided']} undecided" in text
 
 
@@ -314,7 +315,7 @@ def test_what_was_diagnosed_is_shown_as_it_was_said(page):
 def test_many_diagnoses_are_thinned_to_the_longest_length_and_few_seeds():
     cells = [Cell("txc", f"m{model}", trained, seed, {}) for model in range(9) for trained in (16, 64)
              for seed in range(3)]  # fmt: skip
-    found = [folders.Diagnosed(cell.subject, made_records.diagnosis(cell, 0.99, "fades"), False) for cell in cells]
-    kept = [each.found for each in diagnosed.chosen(found)]
+    found = [folders.DiagnosedCell(cell.subject, made_records.diagnosis(cell, 0.99, "fades"), False) for cell in cells]
+    kept = [each.found for each in diagnosis.chosen(found)]
     assert [(each.model, each.trained, each.seed) for each in kept] == [(f"m{n}", 64, 0) for n in range(9)]
-    assert len(diagnosed.chosen(found[:12])) == 6
+    assert len(diagnosis.chosen(found[:12])) == 6

@@ -15,7 +15,7 @@ from made_records import DESIGN, diagnose, fill, small_cells, trained
 
 import statetrack
 from statetrack.cli import main
-from statetrack.reports import html_, page_of, report
+from statetrack.reports import html_page, page_of, report
 from statetrack.reports.table import Table
 from statetrack.results import Cell, Store
 from statetrack.results.diagnosis import comparison
@@ -206,7 +206,7 @@ def test_failed_diverged_skipped_and_missing_cells_are_counted_with_reasons(tmp_
     (folder / "diagnosis").mkdir()
     (folder / "diagnosis" / f"{cells[0].key}.json").write_text("[]")
     made = page_of(folder)
-    text = html_.write(made, "")
+    text = html_page.write(made, "")
     assert dict(made.provenance)["cells"] == "1 done, 1 diverged, 0 running, 1 failed, 1 skipped, 2 missing, 1 damaged"
     for part in (
         "txc, gru, length 16, seed 1", "out of memory", "at length 8 no seed was above the floor", "not whole JSON",
@@ -229,7 +229,7 @@ def test_networks_that_overflow_are_counted(where, tmp_path):
     else:
         here = replace(here, unanswered=share)
     fill(tmp_path / "cells", []).write(replace(record, evaluations=(here, beyond, *others)))
-    said = "1 network gives logits that are not numbers" in html_.write(page_of(tmp_path / "cells"), "")
+    said = "1 network gives logits that are not numbers" in html_page.write(page_of(tmp_path / "cells"), "")
     assert said == bool(share)
 
 
@@ -279,7 +279,7 @@ def test_a_single_cell_of_ones_own_model_on_ones_own_task(tmp_path):
     cell = Cell("automaton[file=gone.yaml]", "mine.py:Net[dim=8,sha256=0123456789ab]", 16, 0, DESIGN)
     Store(folder).write(trained(cell, lambda t: 0.9, like="txc"))
     made = page_of(folder)
-    text = html_.write(made, "")
+    text = html_page.write(made, "")
     assert "mine.py:Net[dim=8]" in text
     assert "nothing is known of it" in text
     assert "This task is not at hand here" in text
@@ -326,8 +326,8 @@ def test_a_length_is_chosen_only_where_a_figure_has_several(small, tmp_path):
     fill(
         folder, [Cell("txc", "gru", 16 * batch, seed, DESIGN | {"batch": batch}) for seed in (0, 1) for batch in (1, 2)]
     )
-    assert 'class="chooser"' not in html_.write(page_of(folder), "")
-    assert html_.write(page_of(small), "").count('class="chooser"') == 2
+    assert 'class="chooser"' not in html_page.write(page_of(folder), "")
+    assert html_page.write(page_of(small), "").count('class="chooser"') == 2
 
 
 def test_the_report_needs_no_torch(small, tmp_path):
@@ -341,7 +341,7 @@ def test_the_report_needs_no_torch(small, tmp_path):
 
 
 def test_what_is_made_twice_is_the_same(small):
-    first, second = (html_.write(page_of(small), "") for _ in range(2))
+    first, second = (html_page.write(page_of(small), "") for _ in range(2))
     assert first == second
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from statetrack.reports.series import HUES, SPARE, series_of
+from statetrack.reports.figures.series import HUES, SPARE, series_of
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 EYES = {

@@ -9,8 +9,8 @@ from counted_cells import KINDS
 
 from statetrack.cli.sweep import words
 from statetrack.results import Cell, Store, Sweep
-from statetrack.results.pace import Pace, Work
-from statetrack.results.plans import Entry
+from statetrack.results.pace import CostBySubject, Pace
+from statetrack.results.plans import PlannedCell
 from statetrack.results.records import DONE, FAILED
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import Outcome
@@ -24,8 +24,8 @@ def done(*cells: tuple[str, float, float]) -> Pace:
     return pace
 
 
-def work(*cells: tuple[str, float]) -> Work:
-    left = Work()
+def work(*cells: tuple[str, float]) -> CostBySubject:
+    left = CostBySubject()
     for cell in cells:
         left.add(*cell)
     return left
@@ -38,7 +38,7 @@ def test_nothing_is_said_before_there_is_ground() -> None:
     assert done(*[("gru", 10.0, 5.0)] * 3).seconds_left(left, 1) == pytest.approx(5.0)
     assert done(*[("gru", 10.0, 5.0)] * 7).seconds_left(left, 8) is None  # one worker has finished nothing yet
     assert done(*[("gru", 0.01, 0.1)] * 3).seconds_left(left, 1) is None  # three, but of no weight
-    assert Pace().seconds_left(Work(), 1) == 0.0
+    assert Pace().seconds_left(CostBySubject(), 1) == 0.0
 
 
 def test_cells_count_by_their_cost_and_at_the_pace_of_their_subject() -> None:
@@ -53,7 +53,7 @@ def test_cells_count_by_their_cost_and_at_the_pace_of_their_subject() -> None:
 def test_a_schedule_knows_the_cost_that_is_left_and_learns_from_results_alone(tmp_path: Path) -> None:
     costs = [40.0, 10.0, 10.0, 10.0, 10.0]
     cells = [Cell("none", "counted:well", 1, seed, {}) for seed in range(len(costs))]
-    entries = tuple(Entry(cell, KINDS["counted"], cost) for cell, cost in zip(cells, costs))
+    entries = tuple(PlannedCell(cell, KINDS["counted"], cost) for cell, cost in zip(cells, costs))
     schedule = Schedule(Sweep("five", "", entries), Store(tmp_path / "out"))
     units = [schedule.next() for _ in costs]
     assert [unit.cost for unit in units if unit] == costs

@@ -19,8 +19,8 @@ from statetrack.errors import BadInput
 from statetrack.results import AskedRecord, Cell, Record, Store, TrainingRecord, merge, records, status, unpack
 from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
 from statetrack.results.format_0 import flat
-from statetrack.results.plans import Entry, Sweep, save
-from statetrack.results.records import Episode, RateTried, Training, no_result, unite
+from statetrack.results.plans import PlannedCell, Sweep, save
+from statetrack.results.records import EpisodeRecord, RateTried, Training, no_result, unite
 from statetrack.results.schema import BadRecord
 from statetrack.results.store import add
 from statetrack.sweeps import read
@@ -58,7 +58,7 @@ shared: dict[str, Any] = {
     "reason": some.text(max_size=5), "seconds": maybe,
 }  # fmt: skip
 episodes = some.builds(
-    Episode, ended=some.text(max_size=4), max_length=whole, asked=whole, outcomes=some.text("+xfr"),
+    EpisodeRecord, ended=some.text(max_size=4), max_length=whole, asked=whole, outcomes=some.text("+xfr"),
     positions=some.lists(whole, max_size=3), changes=some.text("01-"), replies=some.lists(some.text(max_size=4)),
     tokens=some.dictionaries(some.text(max_size=3), whole, max_size=2), logprobs=some.none() | some.lists(number),
 )  # fmt: skip
@@ -242,7 +242,7 @@ def test_each_sweep_stands_by_what_it_asks_for(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), Cell("t", "s", 4, 0, {})
     store.write(made(cell))
     for name, streams in (("a", (8,)), ("b", ())):
-        save(store, Sweep(name, "", (Entry(cell, "", streams=streams),)))
+        save(store, Sweep(name, "", (PlannedCell(cell, "", streams=streams),)))
     found = status(store)
     assert (found.sweeps["a"]["missing"], found.sweeps["b"]["done"], found.counts["missing"]) == (1, 1, 1)
     store.write(streamed(made(cell), 8))

@@ -18,7 +18,7 @@ from typing import Any
 from statetrack.errors import OutOfMemory
 from statetrack.results import Cell, Record, Store, TrainingRecord
 from statetrack.results.evaluations import OnRows
-from statetrack.results.kinds import Wanted, Work
+from statetrack.results.kinds import CellRequest, SeedGroup
 from statetrack.results.plans import Sweep
 from statetrack.results.records import Training
 from statetrack.sweeps import sweep_of
@@ -27,18 +27,18 @@ HERE = str(Path(__file__).parent)  # what workers need to import this
 KINDS = {"train": "statetrack.training.cells", "ask": "statetrack.asking.cells", "counted": "counted_cells"}
 
 
-def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Wanted:
-    return Wanted(Cell(task, subject, length, seed, {"name": protocol, **settings}))
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> CellRequest:
+    return CellRequest(Cell(task, subject, length, seed, {"name": protocol, **settings}))
 
 
-def cost(wanted: Wanted) -> float:
+def cost(wanted: CellRequest) -> float:
     return float(wanted.cell.length)
 
 
 faulty = False  # the GPU, for the rest of this process
 
 
-def run(work: Work, store: Store, scratch: Path) -> Iterator[Record]:
+def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
     for cell in work.cells:
         began = time.monotonic()
         if cell.subject.endswith("stays"):

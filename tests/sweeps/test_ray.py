@@ -14,7 +14,7 @@ from counted_cells import HERE, KINDS, begun, sweep
 
 from statetrack.results import Store, status
 from statetrack.sweeps import Options, run, sweep_of
-from statetrack.sweeps.ray_ import options
+from statetrack.sweeps.ray_runner import options
 from statetrack.sweeps.units import Unit
 
 ray = pytest.importorskip("ray")

@@ -216,7 +216,7 @@ def test_at_the_time_limit_workers_are_asked_to_end(tmp_path: Path) -> None:
     """A worker that is killed in the midst of its work makes others that share its GPU fault."""
     log = tmp_path / "log"
     schedule = Schedule(sweep(20, seconds=30, log=str(log), notes_end=True), Store(tmp_path / "out"))
-    local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(begun(log)) == 2)
+    local.with_workers(schedule, [local.WorkerDevice("cpu")] * 2, False, lambda: len(begun(log)) == 2)
     assert schedule.tally.finished == 0
     assert len(begun(log)) == 2
     assert sorted(ended(log)) == sorted(begun(log))
@@ -234,7 +234,7 @@ def test_workers_that_stay_are_all_halted_before_one_is_killed(tmp_path: Path, m
     monkeypatch.setattr(local, "GRACE", 0.1)
     log = tmp_path / "log"
     schedule = Schedule(sweep(20, "counted:stays", seconds=30, log=str(log)), Store(tmp_path / "out"))
-    local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(begun(log)) == 2)
+    local.with_workers(schedule, [local.WorkerDevice("cpu")] * 2, False, lambda: len(begun(log)) == 2)
     assert schedule.tally.finished == 0
     ask, halt = ("signal", signal.SIGTERM), ("signal", signal.SIGSTOP)
     assert calls == [ask, ask, halt, halt, ("kill",), ("kill",)]
@@ -253,7 +253,7 @@ def test_what_workers_could_not_tell_any_more_is_counted(tmp_path: Path, monkeyp
     monkeypatch.setattr(Worker, "collect", lambda worker, schedule: None)
     store = Store(tmp_path / "out")
     schedule = Schedule(sweep(2), store)
-    local.with_workers(schedule, [local.Place("cpu")] * 2, False, lambda: len(finished(store.folder)) == 2)
+    local.with_workers(schedule, [local.WorkerDevice("cpu")] * 2, False, lambda: len(finished(store.folder)) == 2)
     assert schedule.tally.counts == {"done": 2}
     assert schedule.over
 

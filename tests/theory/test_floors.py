@@ -13,8 +13,9 @@ import pytest
 import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.tasks.base import Task
-from statetrack.theory import floors, position_floor, simulation
-from statetrack.theory.floors import linear_logit
+from statetrack.theory import floors, position_floor
+from statetrack.theory.floors import simulation
+from statetrack.theory.floors.strategies import linear_logit
 
 Law = Callable[[Task, Any, int], np.ndarray]
 

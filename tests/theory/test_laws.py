@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import statetrack as st
-from statetrack.theory.laws import Process, process
+from statetrack.theory.floors.markov import MarkovChain, process
 
 
 def test_forgetting_on_every_automaton_of_three_states() -> None:
@@ -24,7 +24,7 @@ def test_forgetting_on_every_automaton_of_three_states() -> None:
             level = {a[q] for a in letters for q in level}
         expected = all(any(word[p] == word[q] for word in words) for p, q in pairs)
         steps = np.array(letters, np.int32).T
-        made = Process(steps, np.zeros(3, np.int32), np.full((3, 2), 0.5), True)
+        made = MarkovChain(steps, np.zeros(3, np.int32), np.full((3, 2), 0.5), True)
         assert made.forgets() == expected, letters
         seen.add(expected)
     assert seen == {True, False}

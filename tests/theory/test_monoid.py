@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from statetrack.theory import green
-from statetrack.theory.algebra import commuting, definite_after, keeps_an_order, of_automaton, periods
-from statetrack.theory.monoid import generate
+from statetrack.theory.algebra import green
+from statetrack.theory.algebra.monoid import generate
+from statetrack.theory.algebra.monoid_facts import commuting, definite_after, keeps_an_order, of_automaton, periods
 
 Map = tuple[int, ...]
 

@@ -10,8 +10,8 @@ import pytest
 import statetrack as st
 from statetrack.tasks import names
 from statetrack.theory import passport
-from statetrack.theory.algebra import of_automaton
-from statetrack.theory.passport import Passport
+from statetrack.theory.algebra.monoid_facts import of_automaton
+from statetrack.theory.algebra.passport import Passport
 
 
 def of(name: str) -> Passport:

@@ -8,10 +8,11 @@ import pytest
 
 import statetrack as st
 from statetrack.errors import BadInput
-from statetrack.theory import families, predict
-from statetrack.theory.families import FAMILIES, MODELS, find
-from statetrack.theory.predictions import OUTCOMES, RULES
-from statetrack.theory.sources import SOURCES
+from statetrack.theory import predict
+from statetrack.theory.predictions import families
+from statetrack.theory.predictions.families import FAMILIES, MODELS, find
+from statetrack.theory.predictions.predict import OUTCOMES, RULES
+from statetrack.theory.predictions.sources import SOURCES
 
 WEIGHTS = {
     # order-preserving diagonals: no cycles, at any depth

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from statetrack.tasks.groups import group
-from statetrack.theory.characters import character_table, conjugacy_classes, real_representations
-from statetrack.theory.reflections import _search, least_reflections, swaps_needed
+from statetrack.theory.algebra.characters import character_table, conjugacy_classes, real_representations
+from statetrack.theory.algebra.reflections import _search, least_reflections, swaps_needed
 
 SMALL = ["c3", "c4", "s3", "s4", "a4", "a5", "s5", "q8", "d4", "d7", "f20", "f21", "psl2_7", "z2_3", "a4xz5", "psl2_8"]
 

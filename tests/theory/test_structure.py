@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sympy.combinatorics import Permutation, PermutationGroup
 
 from statetrack.tasks.groups import Group, group
-from statetrack.theory.isomorphism import isomorphic
-from statetrack.theory.simple_groups import prime_factors, simple_name
-from statetrack.theory.structure import abelian_factors, composition_factors, from_permutations, structure
+from statetrack.theory.algebra.isomorphism import isomorphic
+from statetrack.theory.algebra.simple_groups import prime_factors, simple_name
+from statetrack.theory.algebra.structure import abelian_factors, composition_factors, from_permutations, structure
 
 TABLE = Path(__file__).parents[1] / "tasks" / "groups" / "groups.csv"
 ROWS = list(csv.DictReader(TABLE.open(encoding="utf-8")))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from statetrack.models import Replicas, model
-from statetrack.training.flat import AdamW, FlatParameters
+from statetrack.training.optimizer import AdamW, FlatParameters
 
 
 def torch_steps(single, ids, rates, weight_decay, clip):

@@ -12,10 +12,10 @@ from statetrack.errors import BadInput
 from statetrack.models import Replicas, model
 from statetrack.models.sequence import Stack
 from statetrack.sweeps import read
-from statetrack.training.feed import Rows
-from statetrack.training.flat import AdamW, FlatParameters
-from statetrack.training.graph import Stepper, worth_fusing
+from statetrack.training.batches import ReplicaRows
 from statetrack.training.loop import batch_loss
+from statetrack.training.optimizer import AdamW, FlatParameters
+from statetrack.training.step import Stepper, worth_fusing
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_a_curriculum_compiles_once_when_its_steps_are_large_enough(monkeypatch:
     step.may_fuse = True  # as on a GPU
     for length in (4, 8, 16, 32, 32):
         ids = torch.zeros(1, 4, length, dtype=torch.long)
-        step(Rows(ids, ids, torch.ones_like(ids, dtype=torch.bool)), torch.ones(1), torch.ones(1))
+        step(ReplicaRows(ids, ids, torch.ones_like(ids, dtype=torch.bool)), torch.ones(1), torch.ones(1))
     assert fused == [16]

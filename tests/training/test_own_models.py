@@ -11,7 +11,7 @@ import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.models import Replicas, check
 from statetrack.training import loop, train, train_many
-from statetrack.training.flat import AdamW, FlatParameters
+from statetrack.training.optimizer import AdamW, FlatParameters
 
 SHORT = {"check_every": 5, "most_checks": 1, "polish": 5, "batch": 4, "warmup": 0, "validation_rows": 16}
 

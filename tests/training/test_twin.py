@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from statetrack import task
-from statetrack.training.feed import Feed, Wanted
-from statetrack.training.twin import Twin, has_twin
+from statetrack.training.batches import Batches, BatchRequest
+from statetrack.training.torch_sampler import TorchSampler, has_twin
 
 CPU = torch.device("cpu")
 TEXTS = ["txc", "txc[p=0.1]", "fsm[k=5,p=0.05]", "mod_counter[m=7]", "flip_flop", "flip_flop[weights=[8,1,1]]",
@@ -21,7 +21,7 @@ def test_the_same_bits(text, length, count, seed, first):
     one = task(text)
     assert has_twin(one)
     batch = one.sample(length, count, seed, "validation", first)
-    inputs, targets, mask = Twin(one, CPU).sample(length, count, seed, "validation", first)
+    inputs, targets, mask = TorchSampler(one, CPU).sample(length, count, seed, "validation", first)
     np.testing.assert_array_equal(inputs.numpy(), batch.inputs)
     np.testing.assert_array_equal(targets.numpy(), batch.targets)
     np.testing.assert_array_equal(mask.numpy(), batch.mask.astype(bool))
@@ -34,10 +34,10 @@ def test_a_task_with_its_own_draws_or_machine_has_none(text):
 
 def test_the_feed_serves_every_replica_its_own_rows_also_after_a_wrong_guess():
     one = task("txc")
-    feed = Feed(one, CPU)
-    first = (Wanted(0, 4, 0), Wanted(7, 8, 0))
-    guess = (Wanted(0, 4, 3), Wanted(7, 8, 3))
-    actual = (Wanted(0, 8, 3), Wanted(7, 8, 3))
+    feed = Batches(one, CPU)
+    first = (BatchRequest(0, 4, 0), BatchRequest(7, 8, 0))
+    guess = (BatchRequest(0, 4, 3), BatchRequest(7, 8, 3))
+    actual = (BatchRequest(0, 8, 3), BatchRequest(7, 8, 3))
     for wanted, expected_next in ((first, guess), (actual, actual)):
         rows = feed.get(wanted, 3, expected_next)
         for row, want in enumerate(wanted):

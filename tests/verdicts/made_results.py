@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from statetrack.theory.predictions import Prediction
+from statetrack.theory.predictions.predict import Prediction
 from statetrack.verdicts import verdict
 from statetrack.verdicts.documents import DocumentPrediction
 from statetrack.verdicts.rules import Verdict

@@ -12,7 +12,7 @@ from statetrack.results.diagnosis import ASKED, NO_WEIGHTS, NOT_DONE, NOT_YET, D
 from statetrack.results.evaluations import OnRows
 from statetrack.results.records import FAILED, Training, no_result
 from statetrack.tasks import task
-from statetrack.verdicts.ablations import Seen, ablations, family
+from statetrack.verdicts.ablations import ComparedCell, ablations, family
 from statetrack.verdicts.comparison import compare, compare_again
 from statetrack.verdicts.patterns import patterns
 
@@ -21,7 +21,7 @@ def cell(subject: str, seed: int, task: str = "txc") -> Cell:
     return Cell(task, subject, 64, seed, {"name": "curriculum"})
 
 
-def seen(subject: str, curve: list[float], *, gradient: float = 1.0, held: float = 1.0) -> list[Seen]:
+def seen(subject: str, curve: list[float], *, gradient: float = 1.0, held: float = 1.0) -> list[ComparedCell]:
     """Three seeds with this accuracy by quarter, this factor of the gradient and this R^2 of the count."""
     by_position: list[float | None] = [value for value in curve for _ in range(16)]
     training = Training(learning_rate=1e-3, steps=1, parameters=1)
@@ -41,11 +41,11 @@ def seen(subject: str, curve: list[float], *, gradient: float = 1.0, held: float
             accuracy_by_position=by_position,
         )  # fmt: skip
         record = TrainingRecord(cell=cell(subject, seed), training=training, evaluations=(rows,))
-        made.append(Seen(record, diagnosis))
+        made.append(ComparedCell(record, diagnosis))
     return made
 
 
-def outcome(key: str, cells: list[Seen], subject: str) -> str:
+def outcome(key: str, cells: list[ComparedCell], subject: str) -> str:
     return next(each["outcome"] for each in patterns(cells) if each["key"] == key and each["subject"] == subject)
 
 

@@ -10,11 +10,11 @@ from made_results import judged, run, runs, trained
 
 from statetrack.training import PROTOCOLS, Protocol
 from statetrack.verdicts import verdict
-from statetrack.verdicts.documents import DESIGN_TRAINING, DocumentPrediction, Measure, predictions
+from statetrack.verdicts.documents import DESIGN_TRAINING, AccuracyTest, DocumentPrediction, predictions
 
 
 def by_document(kind: str, value: float, **more: Any) -> DocumentPrediction:
-    test = Measure(kind, "e88-1l", "rtc", (64, 1024), value, **more)
+    test = AccuracyTest(kind, "e88-1l", "rtc", (64, 1024), value, **more)
     return DocumentPrediction("key", "document", "section", "says", test)
 
 
@@ -39,14 +39,16 @@ def test_what_documents_predict(prediction: DocumentPrediction, ends: list[float
 
 
 def test_gaps_and_likeness() -> None:
-    gap = DocumentPrediction("k", "d", "s", "says", Measure("gap", "e88-1l", "txc", (1024,), 0.4, other="mamba2-32l"))
+    gap = DocumentPrediction(
+        "k", "d", "s", "says", AccuracyTest("gap", "e88-1l", "txc", (1024,), 0.4, other="mamba2-32l")
+    )
     ahead = runs("e88-1l", "txc", [1.0] * 3) + runs("mamba2-32l", "txc", [0.5] * 3)
     equal = runs("e88-1l", "txc", [0.52] * 3) + runs("mamba2-32l", "txc", [0.5] * 3)
     assert judged(gap, ahead) == "confirmed"
     assert judged(gap, equal) == "refuted"
     assert judged(gap, runs("e88-1l", "txc", [1.0] * 3)) == "undecided"
     alike = DocumentPrediction(
-        "k", "d", "s", "says", Measure("alike", "e88-1l", "txc", (1024,), 0.05, other="mamba2-32l")
+        "k", "d", "s", "says", AccuracyTest("alike", "e88-1l", "txc", (1024,), 0.05, other="mamba2-32l")
     )
     assert judged(alike, equal) == "confirmed"
     assert judged(alike, ahead) == "refuted"

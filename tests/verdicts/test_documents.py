@@ -10,7 +10,7 @@ import pytest
 
 import statetrack as st
 from statetrack.theory import floors
-from statetrack.theory.families import find
+from statetrack.theory.predictions.families import find
 from statetrack.verdicts.documents import DESIGN, predictions
 
 ALL = {known.key: known for known in predictions()}

@@ -10,7 +10,7 @@ from statetrack.results import Cell, TrainingRecord
 from statetrack.results.evaluations import OnRows, OnStream
 from statetrack.results.records import Training
 from statetrack.verdicts.judge import judge, results, sentences
-from statetrack.verdicts.reach import Reach, ends, reach, separation
+from statetrack.verdicts.tracked_length import TrackedLength, ends, reach, separation
 
 TRAINING = Training(learning_rate=1e-3, steps=1, parameters=1)
 
@@ -32,9 +32,9 @@ def trained(subject: str, by_length: dict[int, float], seed: int = 0, task: str 
 def test_most_seeds_decide_how_far_a_model_is_right() -> None:
     right, lost = {64: 1.0, 128: 1.0, 1024: 1.0}, {64: 1.0, 128: 0.5, 1024: 0.5}
     two = [trained("gru", right, 0), trained("gru", right, 1), trained("gru", lost, 2)]
-    assert reach(two) == Reach(reach=1024, longest=1024, trained=64, lost_at=None, seeds=3, easy=False)
+    assert reach(two) == TrackedLength(reach=1024, longest=1024, trained=64, lost_at=None, seeds=3, easy=False)
     one = [trained("gru", right, 0), trained("gru", lost, 1), trained("gru", lost, 2)]
-    assert reach(one) == Reach(reach=64, longest=1024, trained=64, lost_at=128, seeds=3, easy=False)
+    assert reach(one) == TrackedLength(reach=64, longest=1024, trained=64, lost_at=128, seeds=3, easy=False)
     assert reach([trained("gru", {64: 0.7})]).reach == 0
     assert reach([*one, trained("gru", {256: 1.0})]).trained == 256  # the best of the lengths trained on
     along = trained("gru", {64: 1.0}, **{"2048": 1.0, "4096": 0.9})

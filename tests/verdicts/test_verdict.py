@@ -12,9 +12,9 @@ from statetrack.errors import BadInput
 from statetrack.results import TrainingRecord
 from statetrack.results.records import read
 from statetrack.theory import predict
-from statetrack.theory.predictions import Prediction
-from statetrack.verdicts import measured, verdict
-from statetrack.verdicts.measured import from_record
+from statetrack.theory.predictions.predict import Prediction
+from statetrack.verdicts import measurements, verdict
+from statetrack.verdicts.measurements import from_record
 
 EXIST = predict("e88-gain-1l", st.task("txc"))
 NONE_EXIST = predict("mamba2-4l", st.task("txc"))
@@ -164,13 +164,13 @@ def test_a_record_is_judged_as_its_plain_data_are() -> None:
     record = read(plain)
     assert isinstance(record, TrainingRecord)
     assert from_record(record) == from_record(plain)
-    assert {one.length: one.end_floor for one in measured.tested(record)} == dict.fromkeys((64, 128, 1024, 2048))
+    assert {one.length: one.end_floor for one in measurements.tested(record)} == dict.fromkeys((64, 128, 1024, 2048))
     known = trained(3, 0.7, stream=stream, floor_exact=True)
     for entry in known["length_generalisation"].values():
         entry["floor"] = 0.5
     exact = read(known)
     assert isinstance(exact, TrainingRecord)
-    assert [one.end_floor for one in measured.tested(exact)] == pytest.approx([0.5] * 4)
+    assert [one.end_floor for one in measurements.tested(exact)] == pytest.approx([0.5] * 4)
     assert verdict(FOUND, [exact]) == verdict(FOUND, [known])
 
 

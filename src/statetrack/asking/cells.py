@@ -28,7 +28,7 @@ from statetrack.asking.tokens import THOUGHTS
 from statetrack.asking.wording import wording
 from statetrack.errors import BadInput, unknown
 from statetrack.results.cell import ASK, Cell
-from statetrack.results.kinds import Wanted, Work, checking
+from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.results.records import FAILED, SKIPPED, AskedRecord, Record, no_result
 from statetrack.results.store import Store
 from statetrack.tasks import Task, task
@@ -39,7 +39,7 @@ REACHED = "STATETRACK_MODELS"  # a cell does not hold how its model is reached; 
 _failing: set[str] = set()  # models whose server gave nothing at all the last time: they get one try
 
 
-def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Wanted:
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> CellRequest:
     """The cell, in the words that `ask` uses for it."""
     with checking("tasks"):
         the_task = _task(task)
@@ -57,10 +57,10 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
         wording(the_task, rules)
     with checking("lengths"):
         _asks(the_task, rules, length)
-    return Wanted(cell(the_task, rules, who, model, seed, length, forced))
+    return CellRequest(cell(the_task, rules, who, model, seed, length, forced))
 
 
-def cost(wanted: Wanted) -> float:
+def cost(wanted: CellRequest) -> float:
     """About the tokens that go through the model, with those that it writes counted ten times."""
     cell, who = wanted.cell, solver(split_subject(wanted.cell.subject)[1])
     answers = 1 if cell.protocol["way"] == "whole" else cell.length
@@ -69,7 +69,7 @@ def cost(wanted: Wanted) -> float:
     return (20.0 * cell.length + state + 10 * written) * (1 if who.needs_model else 1e-3)
 
 
-def run(work: Work, store: Store, scratch: Path) -> Iterator[Record]:
+def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
     """Ask the samples side by side. One that a server cut off before is taken up where it was."""
     first, count = work.cells[0], len(work.cells)
     name, who = split_subject(first.subject)

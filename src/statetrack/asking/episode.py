@@ -20,7 +20,7 @@ from statetrack.asking.prompts import OK
 from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS, Tokens
 from statetrack.errors import unknown
-from statetrack.results.records import Episode as KeptEpisode
+from statetrack.results.records import EpisodeRecord as KeptEpisode
 
 Message = dict[str, str]
 

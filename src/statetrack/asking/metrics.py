@@ -13,12 +13,12 @@ from statetrack.asking.episode import DONE, FAILURES, FORMAT, INTERRUPTIONS, LET
 from statetrack.asking.survival import kaplan_meier
 from statetrack.asking.tokens import Tokens
 from statetrack.intervals import wilson
-from statetrack.results.records import Episode
+from statetrack.results.records import EpisodeRecord
 
 RESAMPLES = 2000
 
 
-def max_length(episode: Episode, compat: bool = False) -> int:
+def max_length(episode: EpisodeRecord, compat: bool = False) -> int:
     """How long an episode lasted: the turns answered correctly before the first that was not, 0..300.
 
     The original counts the turns answered, the failed one included, minus one: the same number, except that a perfect
@@ -35,7 +35,7 @@ def max_length(episode: Episode, compat: bool = False) -> int:
     return max(0, right + failed - 1) if compat else right
 
 
-def results(episodes: Sequence[Episode], compat: bool = False) -> dict[str, float]:
+def results(episodes: Sequence[EpisodeRecord], compat: bool = False) -> dict[str, float]:
     """The result keys of Track the Stat; nothing for no episodes. The standard deviation is the population's."""
     if not episodes:
         return {}
@@ -50,12 +50,12 @@ def results(episodes: Sequence[Episode], compat: bool = False) -> dict[str, floa
     }
 
 
-def is_violation(episode: Episode) -> bool:
+def is_violation(episode: EpisodeRecord) -> bool:
     """Whether an episode holds a reply without an answer in the right format."""
     return any(LETTERS[kind] in episode.outcomes for kind in (FORMAT, REFUSAL))
 
 
-def summary(episodes: Sequence[Episode], compat: bool = False) -> dict[str, Any]:
+def summary(episodes: Sequence[EpisodeRecord], compat: bool = False) -> dict[str, Any]:
     """The result keys with their n and intervals, and what one number hides."""
     if not episodes:
         return {"episodes": 0}
@@ -82,19 +82,19 @@ def mean_interval(numbers: Sequence[float]) -> list[float]:
     return [float(bound) for bound in np.quantile(given[picks].mean(1), [0.025, 0.975])]
 
 
-def accuracy(episodes: Sequence[Episode]) -> dict[str, Any]:
+def accuracy(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
     """The share of right answers among all given, with Wilson's interval over answers."""
     letters = "".join(episode.outcomes for episode in episodes)
     return _share(letters.count(LETTERS[RIGHT]), len(letters))
 
 
-def ended(episodes: Sequence[Episode]) -> dict[str, int]:
+def ended(episodes: Sequence[EpisodeRecord]) -> dict[str, int]:
     """How many episodes ended in which way: done, by a failure of the model's own, or by an interruption."""
     counts = Counter(episode.ended for episode in episodes)
     return {kind: counts[kind] for kind in (DONE, *FAILURES, *INTERRUPTIONS)}
 
 
-def steps(episodes: Sequence[Episode]) -> dict[str, Any]:
+def steps(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
     """The accuracy where the answer changes and where it stays, apart: copying is right wherever it stays."""
     pairs = Counter(pair for episode in episodes for pair in zip(episode.changes, episode.outcomes))
     right = LETTERS[RIGHT]
@@ -105,7 +105,7 @@ def steps(episodes: Sequence[Episode]) -> dict[str, Any]:
     return {"change": share("1"), "no_change": share("0")}
 
 
-def by_position(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
+def by_position(episodes: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     """The accuracy at each position that was asked about, with its n and interval.
 
     With early stop the n falls along the way: those that are still there are those that made no error.
@@ -119,14 +119,14 @@ def by_position(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
     return [{"position": position, **_share(right[position], asked[position])} for position in sorted(asked)]
 
 
-def survival(episodes: Sequence[Episode]) -> list[dict[str, float]]:
+def survival(episodes: Sequence[EpisodeRecord]) -> list[dict[str, float]]:
     """The share of episodes without an error after each turn; those that were cut off or got through are censored."""
     failed = [episode.max_length < len(episode.outcomes) for episode in episodes]
     times = [episode.max_length + event for episode, event in zip(episodes, failed)]
     return kaplan_meier(times, failed)
 
 
-def tokens(episodes: Sequence[Episode]) -> Tokens:
+def tokens(episodes: Sequence[EpisodeRecord]) -> Tokens:
     return sum((Tokens(**episode.tokens) for episode in episodes), Tokens())
 
 

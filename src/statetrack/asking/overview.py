@@ -8,7 +8,7 @@ from typing import Any
 from statetrack.asking import metrics
 from statetrack.asking.rules import FORCED, how
 from statetrack.results.cell import Cell
-from statetrack.results.records import DONE, AskedRecord, Episode, Record
+from statetrack.results.records import DONE, AskedRecord, EpisodeRecord, Record
 
 
 def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["task"], row["subject"], row["rules"], row["length"]))
 
 
-def _row(cell: Cell, episodes: list[Episode]) -> dict[str, Any]:
+def _row(cell: Cell, episodes: list[EpisodeRecord]) -> dict[str, Any]:
     spent, counted = metrics.tokens(episodes), metrics.results(episodes)
     return {
         "task": cell.task,

@@ -19,7 +19,7 @@ from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import DONE, FAILED, AskedRecord
-from statetrack.results.records import Episode as KeptEpisode
+from statetrack.results.records import EpisodeRecord as KeptEpisode
 from statetrack.results.store import Store, kept_in
 from statetrack.tasks import Task
 

@@ -19,7 +19,7 @@ from statetrack.cli import (
     diagnose,
     documents,
     floors,
-    list_,
+    listing,
     lm_eval_path,
     merge,
     pack,
@@ -32,7 +32,7 @@ from statetrack.cli import (
     status,
     sweep,
     train,
-)  # fmt: skip
+)
 from statetrack.errors import BadInput
 from statetrack.version import __version__
 
@@ -44,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-column terminal holds
-    "list": (list_.command, "The tasks, groups, models, sweeps or solvers by name."),
+    "list": (listing.command, "The tasks, groups, models, sweeps or solvers by name."),
     "show": (show.command, "What a task is: an example, its algebra, its floors."),
     "floors": (floors.command, "What guesses score on a task."),
     "predict": (predict.command, "What theory predicts for a model on a task."),

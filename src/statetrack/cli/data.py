@@ -35,7 +35,7 @@ def command(
     from statetrack import tasks
     from statetrack.data.lengths import Lengths
     from statetrack.data.rows import ORIGINAL
-    from statetrack.data.write import Request, write
+    from statetrack.data.write import DataRequest, write
 
     chosen = tasks.task(task)
     original = ORIGINAL in chosen.splits
@@ -43,7 +43,7 @@ def command(
         raise BadInput(f"{chosen.name} needs a length: --length 500, --length 64,128 or --length 3..1024")
     lengths = Lengths.read(length or ORIGINAL_LENGTH)
     chosen_split = split or (ORIGINAL if original else "train")
-    request = Request(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
+    request = DataRequest(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
     with progress("words bar count left", chosen.name.replace("[", "\\["), count) as move:
         write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows))
     print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")

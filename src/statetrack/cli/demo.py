@@ -20,7 +20,7 @@ from statetrack.formatting import first_sentence, fixed
 
 if TYPE_CHECKING:
     from statetrack.results import TrainingRecord
-    from statetrack.verdicts.reach import Separation
+    from statetrack.verdicts.tracked_length import ModelContrast
 
 SWEEP = "demo"  # the shipped sweep, or a file
 FOLDER = Path("statetrack-demo")
@@ -95,8 +95,8 @@ def train(out: Path) -> list[TrainingRecord]:
 
 def show_table(task: str, records: list[TrainingRecord]) -> None:
     """The accuracy at the end of a row, at the length trained on and beyond, beside what a guess scores."""
-    from statetrack.verdicts.measured import end_floor
-    from statetrack.verdicts.reach import ends, separation
+    from statetrack.verdicts.measurements import end_floor
+    from statetrack.verdicts.tracked_length import ends, separation
 
     if not records:
         return
@@ -113,7 +113,7 @@ def show_table(task: str, records: list[TrainingRecord]) -> None:
     print(said(separation(records), {model: found[lengths[-1]] for model, found in rows.items()}))
 
 
-def said(found: Separation | None, last: dict[str, float]) -> str:
+def said(found: ModelContrast | None, last: dict[str, float]) -> str:
     """Whether the models with a state are told apart at the longest rows."""
     from statetrack.results.evaluations import is_solved
 
@@ -152,10 +152,10 @@ def _diagnose(folder: Path, key: str) -> None:
     """In a process of its own, so that cells are looked into side by side."""
     import torch
 
-    from statetrack.diagnosis.folder import Wanted, diagnose_folder
+    from statetrack.diagnosis.folder import Selection, diagnose_folder
 
     torch.set_num_threads(1)
-    diagnose_folder(folder, Wanted((key,)))
+    diagnose_folder(folder, Selection((key,)))
 
 
 def write_report(out: Path, show: bool) -> None:

@@ -15,7 +15,7 @@ from statetrack.errors import BadInput, need
 from statetrack.formatting import short_names
 
 if TYPE_CHECKING:
-    from statetrack.diagnosis.folder import Tally
+    from statetrack.diagnosis.folder import FolderProgress
     from statetrack.results.diagnosis import Comparison
 
 
@@ -40,7 +40,7 @@ def command(
     Example: statetrack diagnose results
     """
     need("torch", "train", "diagnose")
-    from statetrack.diagnosis.folder import Wanted, diagnose_folder
+    from statetrack.diagnosis.folder import Selection, diagnose_folder
     from statetrack.results import Store
     from statetrack.results.diagnosis import HARMLESS, rounded, write_comparison
     from statetrack.tasks.base import check_size
@@ -53,11 +53,11 @@ def command(
     store = Store.existing(folder)
     with progress("bar count spent words", verb="diagnose") as move:
 
-        def show(tally: Tally) -> None:
+        def show(tally: FolderProgress) -> None:
             now = f"{tally.now}: {tally.part}"
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
-        tally = diagnose_folder(folder, Wanted(tuple(key or ()), cells, length, stream, again), show)
+        tally = diagnose_folder(folder, Selection(tuple(key or ()), cells, length, stream, again), show)
     found = compare(store, tally.left_out)
     write_comparison(store, found)
     if as_json:

@@ -11,7 +11,7 @@ import typer
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
-    from statetrack.results.archive import Joined
+    from statetrack.results.archive import MergeSummary
 
 
 def command(
@@ -27,7 +27,7 @@ def command(
     report(merge(folders, out), out)
 
 
-def report(joined: Joined, out: Path) -> None:
+def report(joined: MergeSummary, out: Path) -> None:
     """Say what came in, and compare the diagnosed cells anew if there are more."""
     from statetrack.results import Store
     from statetrack.verdicts.comparison import compare_again

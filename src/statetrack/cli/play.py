@@ -14,7 +14,7 @@ from statetrack.errors import unknown
 
 if TYPE_CHECKING:
     from statetrack.asking import Dialogue, Request
-    from statetrack.results.records import Episode
+    from statetrack.results.records import EpisodeRecord
 
 WIDEST = 100  # columns that are read with ease
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
@@ -83,7 +83,7 @@ class Reader:
         return answer
 
 
-def _print_end(episode: Episode, game: Dialogue, compat: bool) -> None:
+def _print_end(episode: EpisodeRecord, game: Dialogue, compat: bool) -> None:
     from statetrack.asking.episode import DONE
     from statetrack.asking.metrics import max_length
 

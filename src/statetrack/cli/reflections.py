@@ -19,7 +19,7 @@ def command(
     Example: statetrack reflections s3 s4 a5 q8
     """
     from statetrack.tasks.groups import group
-    from statetrack.theory.reflections import least_reflections
+    from statetrack.theory.algebra.reflections import least_reflections
 
     known = {text: least_reflections(group(text)) for text in groups}
     if as_json:

@@ -34,8 +34,8 @@ def command(
 
 
 def _print(found: Status) -> None:
+    from statetrack.results.folder_status import ORDER, by_reason
     from statetrack.results.pace import duration
-    from statetrack.results.standing import ORDER, by_reason
 
     rows = [[name, *(counts[each] for each in ORDER)] for name, counts in found.sweeps.items()]
     if len(rows) != 1 or found.beyond:

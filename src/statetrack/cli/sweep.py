@@ -15,7 +15,7 @@ from statetrack.errors import BadInput
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
-    from statetrack.sweeps.schedule import Schedule, Tally
+    from statetrack.sweeps.schedule import Schedule, SweepProgress
 
 
 def command(
@@ -80,9 +80,9 @@ def read_part(text: str) -> tuple[int, int]:
     return int(number), int(of)
 
 
-def summary(tally: Tally, out: Path) -> int:
+def summary(tally: SweepProgress, out: Path) -> int:
+    from statetrack.results.folder_status import by_reason
     from statetrack.results.records import FAILED, SKIPPED
-    from statetrack.results.standing import by_reason
 
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
@@ -120,7 +120,7 @@ def repeats(schedule: Schedule) -> Iterator[str]:
         yield f"{plural(number, 'finished cell')}: a stream is asked for, and no weights were kept; trained again"
 
 
-def words(tally: Tally, workers: int) -> str:
+def words(tally: SweepProgress, workers: int) -> str:
     from statetrack.results.pace import duration
     from statetrack.results.records import FAILED
 

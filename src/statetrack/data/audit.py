@@ -12,11 +12,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from statetrack.data.identify import Claim, claim, generated, invariants, same_as
+from statetrack.data.counts import Mistakes, SplitCounts, exact_buckets, nearest_buckets
+from statetrack.data.identify import StatedGroup, claim, generated, invariants, same_as
 from statetrack.data.maps import KEY, PermutationMap
 from statetrack.data.read import DataSet, find, recorded_sha256
 from statetrack.data.rows import CONVENTIONS
-from statetrack.data.tally import Mistakes, Tally, exact_buckets, nearest_buckets
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.tasks.groups import family, group, usual_name
@@ -62,7 +62,7 @@ def audit(path: Path, group_name: str | None = None) -> Audit:
 Section = tuple[dict[str, Any], list[str]]
 
 
-def _map(data: DataSet, claimed: Claim | None) -> PermutationMap:
+def _map(data: DataSet, claimed: StatedGroup | None) -> PermutationMap:
     if KEY in data.metadata:
         return PermutationMap.read(data.metadata[KEY], str(data.metadata_path))
     if claimed is None:
@@ -70,13 +70,13 @@ def _map(data: DataSet, claimed: Claim | None) -> PermutationMap:
     return PermutationMap.of_group(group(claimed.name))
 
 
-def _count(data: DataSet, known: PermutationMap, claimed: Claim | None) -> dict[str, Tally]:
+def _count(data: DataSet, known: PermutationMap, claimed: StatedGroup | None) -> dict[str, SplitCounts]:
     expected: dict[str, Any] = {"group_order": known.distinct, "group_degree": known.images.shape[1]}
     if claimed:
         expected["group_type"] = family(claimed.name)
     tallies = {}
     for split in data.splits:
-        tallies[split] = Tally()
+        tallies[split] = SplitCounts()
         for rows in data.rows(split):
             tallies[split].add(rows, known, expected)
     if not any(tally.rows for tally in tallies.values()):
@@ -84,7 +84,7 @@ def _count(data: DataSet, known: PermutationMap, claimed: Claim | None) -> dict[
     return tallies
 
 
-def _group(data: DataSet, claimed: Claim | None, known: PermutationMap) -> Section:
+def _group(data: DataSet, claimed: StatedGroup | None, known: PermutationMap) -> Section:
     facts: dict[str, Any] = {
         "claimed": claimed.name if claimed else None,
         "claimed_in": claimed.source if claimed else None,
@@ -113,7 +113,7 @@ def _group(data: DataSet, claimed: Claim | None, known: PermutationMap) -> Secti
     return facts, wrong
 
 
-def _labels(data: DataSet, tallies: dict[str, Tally]) -> Section:
+def _labels(data: DataSet, tallies: dict[str, SplitCounts]) -> Section:
     counts = {
         "mathematical": sum(tally.mathematical for tally in tallies.values()),
         "published": sum(tally.published for tally in tallies.values()),
@@ -145,7 +145,7 @@ def _reversed_labels(followed: str, declared: str, counts: dict[str, int], rows:
     return wrong
 
 
-def _ids(known: PermutationMap, tallies: dict[str, Tally]) -> Section:
+def _ids(known: PermutationMap, tallies: dict[str, SplitCounts]) -> Section:
     used = set().union(*(tally.used for tally in tallies.values()))
     outside = {split: tally.outside for split, tally in tallies.items()}
     counts = {split: mistakes.count for split, mistakes in outside.items()}
@@ -153,7 +153,7 @@ def _ids(known: PermutationMap, tallies: dict[str, Tally]) -> Section:
     return facts, _listed(outside, "an ID outside the map", "ID")
 
 
-def _columns(tallies: dict[str, Tally]) -> Section:
+def _columns(tallies: dict[str, SplitCounts]) -> Section:
     names = dict.fromkeys(name for tally in tallies.values() for name in (*tally.declared, *tally.missing))
     facts: dict[str, Any] = {}
     wrong = []
@@ -167,7 +167,7 @@ def _columns(tallies: dict[str, Tally]) -> Section:
     return facts, wrong
 
 
-def _lengths(tallies: dict[str, Tally]) -> dict[str, Any]:
+def _lengths(tallies: dict[str, SplitCounts]) -> dict[str, Any]:
     """What the published harness makes of the lengths: each row goes to the nearest of its 100 buckets."""
     lengths: Counter[int] = Counter()
     for tally in tallies.values():
@@ -184,7 +184,7 @@ def _lengths(tallies: dict[str, Tally]) -> dict[str, Any]:
     }
 
 
-def _duplicates(tallies: dict[str, Tally]) -> Section:
+def _duplicates(tallies: dict[str, SplitCounts]) -> Section:
     """Equal sequences; short ones repeat by chance, so only what chance does not explain is a finding."""
     symbols = len(set().union(*(tally.used for tally in tallies.values())))
     within = {split: _measured(each.repeats, each.repeats_by_chance(symbols)) for split, each in tallies.items()}
@@ -232,5 +232,5 @@ def _listed(splits: dict[str, Mistakes], problem: str, what: str) -> list[str]:
     ]
 
 
-def _rows(tallies: dict[str, Tally]) -> int:
+def _rows(tallies: dict[str, SplitCounts]) -> int:
     return sum(tally.rows for tally in tallies.values())

@@ -25,7 +25,7 @@ def arrow() -> Any:
     return need("pyarrow", "data", "a Parquet file or a data set folder")
 
 
-class Alphabet:
+class Codebook:
     """What the codes 0..n-1 stand for. With `gaps`, the code n stands for nothing: no answer is asked for there.
 
     >>> Alphabet(np.array([0.0, 0.5]), gaps=True).texts.tolist()
@@ -66,7 +66,7 @@ class Column(Protocol):
 class Coded:
     """Codes of an alphabet, those of each row from its start to the next one's."""
 
-    alphabet: Alphabet
+    alphabet: Codebook
     codes: NDArray[np.int32]
     starts: Starts
 

@@ -27,25 +27,25 @@ NAMING_FIELDS = ("group", "group_name", "name", "task")  # of a metadata file
 
 
 @dataclass(frozen=True)
-class Claim:
+class StatedGroup:
     """The group that a data set says it is, and where it says so."""
 
     name: str
     source: str
 
 
-def claim(data: DataSet, given: str | None) -> Claim | None:
+def claim(data: DataSet, given: str | None) -> StatedGroup | None:
     """The name given by the caller, in the metadata, or in the name of the file or folder."""
     if given is not None:
-        return Claim(canonical(given.lower().removesuffix(SUFFIX)), "--group")
+        return StatedGroup(canonical(given.lower().removesuffix(SUFFIX)), "--group")
     for field in NAMING_FIELDS:
         name = _named_in(str(data.metadata.get(field, "")))
         if name and data.metadata_path:
-            return Claim(name, f"{field!r} in {data.metadata_path.name}")
+            return StatedGroup(name, f"{field!r} in {data.metadata_path.name}")
     path = data.path.absolute()
     for place in (path.name, path.parent.name):
         if name := _named_in(place):
-            return Claim(name, f"the name {place}")
+            return StatedGroup(name, f"the name {place}")
     return None
 
 

@@ -29,7 +29,7 @@ SPLIT_NAMES = {"train": "train", "test": "test", "val": "validation", "dev": "va
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowChunk:
     """Consecutive rows: the IDs of all sequences in one array, where each starts, and what the other columns say."""
 
     first: int  # number of the first row in its split, from 1
@@ -52,7 +52,7 @@ class DataSet:
     metadata: dict[str, Any]
     metadata_path: Path | None
 
-    def rows(self, split: str) -> Iterator[Rows]:
+    def rows(self, split: str) -> Iterator[RowChunk]:
         """The rows of a split, chunk by chunk."""
         seen = 0
         for file in self.splits[split]:
@@ -217,7 +217,7 @@ def _batches(file: Path) -> Iterator[Any]:
             yield from stream
 
 
-def _read_numbers(file: Path, first: int, seen: int, columns: Columns) -> Rows:
+def _read_numbers(file: Path, first: int, seen: int, columns: Columns) -> RowChunk:
     """`first` is the number of the first row in its file; `seen` rows of the split came before."""
     ids, starts = _numbers(file, first, columns, SEQUENCE)
     targets, target_starts = _numbers(file, first, columns, TARGET)
@@ -225,7 +225,7 @@ def _read_numbers(file: Path, first: int, seen: int, columns: Columns) -> Rows:
     if len(several):
         raise BadInput(f"{file}, row {first + several[0]}: {TARGET} should be the number of one element")
     declared = {name: columns[name] for name in DECLARED if name in columns}
-    return Rows(seen + 1, ids, starts, targets, declared)
+    return RowChunk(seen + 1, ids, starts, targets, declared)
 
 
 def _numbers(file: Path, first: int, columns: Columns, name: str) -> tuple[NDArray[np.int64], Starts]:

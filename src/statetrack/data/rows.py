@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.data.columns import Alphabet, Column, Joined, Listed, Same, Whole
+from statetrack.data.columns import Codebook, Column, Joined, Listed, Same, Whole
 from statetrack.data.lengths import Lengths
 from statetrack.data.text import Starts
 from statetrack.errors import BadInput
@@ -34,7 +34,7 @@ Chunk = dict[str, Column]
 
 
 @dataclass(frozen=True)
-class Request:
+class DataRequest:
     """A data set that is asked for: equal requests give equal bytes."""
 
     task: Task
@@ -125,13 +125,13 @@ class Request:
         return origin | {"numbers": Listed(self._inputs, inputs, starts), "answers": answers}
 
     @cached_property
-    def _inputs(self) -> Alphabet:
-        return Alphabet(np.arange(self.task.inputs, dtype=np.int32))
+    def _inputs(self) -> Codebook:
+        return Codebook(np.arange(self.task.inputs, dtype=np.int32))
 
     @cached_property
-    def _targets(self) -> Alphabet:
+    def _targets(self) -> Codebook:
         classes = np.arange(self.task.outputs, dtype=np.int32)
-        return Alphabet(self.task.value(classes) if self.is_stream else classes, gaps=True)
+        return Codebook(self.task.value(classes) if self.is_stream else classes, gaps=True)
 
 
 def _by_length(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:

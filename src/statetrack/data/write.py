@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.data.formats import ARROW_FILE, ArrowStream, Format, by_ending, describe_folder
-from statetrack.data.rows import Chunk, Request
+from statetrack.data.rows import Chunk, DataRequest
 from statetrack.errors import BadInput
 from statetrack.files import check_parent, together
 from statetrack.tasks.groups import Group
 
-__all__ = ["METADATA", "Request", "beside", "write"]
+__all__ = ["METADATA", "DataRequest", "beside", "write"]
 
 METADATA = "metadata.json"
 FOLDER_FILES = {ARROW_FILE, "state.json", "dataset_info.json", METADATA}
@@ -35,14 +35,14 @@ def _quiet(rows: int) -> None:
     """Tell nobody."""
 
 
-def write(request: Request, out: Path | None = None, hf: Path | None = None, progress: Progress = _quiet) -> str:
+def write(request: DataRequest, out: Path | None = None, hf: Path | None = None, progress: Progress = _quiet) -> str:
     """Write the data set to the file `out` or the folder `hf`, tell `progress` of rows as they are done; its sha256."""
     if (out is None) == (hf is None):
         raise BadInput("a data set goes to a file (out, --out) or to a folder (hf, --hf): give one of the two")
     return _write_folder(request, hf, progress) if hf is not None else _write_file(request, Path(out or ""), progress)
 
 
-def _write_file(request: Request, out: Path, progress: Progress) -> str:
+def _write_file(request: DataRequest, out: Path, progress: Progress) -> str:
     kind = by_ending(out)
     if out.is_dir():
         raise BadInput(f"{out} cannot be written: it is a folder")
@@ -53,7 +53,7 @@ def _write_file(request: Request, out: Path, progress: Progress) -> str:
     return sha256
 
 
-def _write_folder(request: Request, folder: Path, progress: Progress) -> str:
+def _write_folder(request: DataRequest, folder: Path, progress: Progress) -> str:
     if not folder.name:
         raise BadInput(f"{folder} cannot be written: give the new folder a name")
     check_parent(folder)
@@ -71,7 +71,7 @@ def _write_folder(request: Request, folder: Path, progress: Progress) -> str:
     return sha256
 
 
-def _begun(request: Request) -> Iterator[tuple[int, Chunk]]:
+def _begun(request: DataRequest) -> Iterator[tuple[int, Chunk]]:
     """All rows, the first of them made before a file is: for them numba is imported and loops are compiled, and in the
     midst of that an interrupt may be lost.
     """
@@ -90,7 +90,7 @@ def _fill(file: Format, chunks: Iterator[tuple[int, Chunk]], progress: Progress)
         raise
 
 
-def _write_metadata(path: Path, request: Request, data: str, sha256: str) -> None:
+def _write_metadata(path: Path, request: DataRequest, data: str, sha256: str) -> None:
     """What made the data and, for a group, the permutation of every ID; a large map is never whole in memory."""
     from statetrack.version import __version__
 

@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from statetrack.diagnosis.truth import minimal_machine
-from statetrack.diagnosis.walk import device_of
+from statetrack.diagnosis.trajectories import device_of
+from statetrack.diagnosis.true_states import minimal_machine
 from statetrack.formatting import plural
 from statetrack.models import SequenceModel, State, answers_of
 from statetrack.tasks.base import Ints, Task

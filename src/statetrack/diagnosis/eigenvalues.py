@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from statetrack.diagnosis.walk import BOUND, device_of, flat, pieces
+from statetrack.diagnosis.trajectories import BOUND, device_of, flat, pieces
 from statetrack.formatting import brief
 from statetrack.models import SequenceModel, State
 from statetrack.tasks.base import Task

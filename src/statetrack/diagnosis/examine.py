@@ -16,13 +16,23 @@ from torch import nn
 from statetrack.diagnosis import sentences
 from statetrack.diagnosis.automaton import automaton
 from statetrack.diagnosis.eigenvalues import eigenvalues
-from statetrack.diagnosis.fate import separation_section
+from statetrack.diagnosis.failure_length import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
 from statetrack.diagnosis.gradient import gradient
 from statetrack.diagnosis.portrait import portrait
 from statetrack.diagnosis.probe import probe
-from statetrack.diagnosis.reach import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
-from statetrack.diagnosis.truth import MOST_CLASSES, asked_everywhere
-from statetrack.diagnosis.walk import MOST_STREAM, Floats, Plan, Walk, cost_of, device_of, grid, state_problem, walk
+from statetrack.diagnosis.separation import separation_section
+from statetrack.diagnosis.trajectories import (
+    MOST_STREAM,
+    Floats,
+    Plan,
+    Trajectories,
+    cost_of,
+    device_of,
+    grid,
+    state_problem,
+    walk,
+)
+from statetrack.diagnosis.true_states import MOST_CLASSES, asked_everywhere
 from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.models import SequenceModel
@@ -31,7 +41,7 @@ from statetrack.results.diagnosis import POINTS, Diagnosis, to_dict
 from statetrack.results.sections import Section
 from statetrack.tasks import Task, task
 from statetrack.tasks.base import check_size
-from statetrack.theory.floors import position_floor
+from statetrack.theory.floors.strategies import position_floor
 from statetrack.training.weights import frozen
 
 Tick = Callable[[str], None]
@@ -115,7 +125,7 @@ class Examined:
         )  # fmt: skip
 
     @functools.cached_property
-    def walk(self) -> Walk:
+    def walk(self) -> Trajectories:
         return walk(self.task, self.model, self.plan, self.seed)
 
     @functools.cached_property

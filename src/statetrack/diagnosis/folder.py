@@ -15,7 +15,7 @@ from statetrack.training.weights import load
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Selection:
     """Which cells, how far, and whether what is there is done again."""
 
     keys: tuple[str, ...] = ()  # beginnings of keys; none: all
@@ -26,7 +26,7 @@ class Wanted:
 
 
 @dataclass
-class Tally:
+class FolderProgress:
     """How a run over a folder stands."""
 
     total: int = 0
@@ -37,10 +37,10 @@ class Tally:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-Show = Callable[[Tally], None]
+Show = Callable[[FolderProgress], None]
 
 
-def diagnose_folder(folder: Path, wanted: Wanted = Wanted(), show: Show = lambda _: None) -> Tally:  # noqa: B008
+def diagnose_folder(folder: Path, wanted: Selection = Selection(), show: Show = lambda _: None) -> FolderProgress:
     """Diagnose the cells of a folder whose weights are kept; `statetrack.verdicts.comparison` compares them.
 
     A diagnosis that is there is not made again, unless of another length or if asked for. What cannot be diagnosed is
@@ -60,7 +60,7 @@ def diagnose_folder(folder: Path, wanted: Wanted = Wanted(), show: Show = lambda
     return tally
 
 
-def _one(store: Store, cell: Cell, wanted: Wanted, tally: Tally, show: Show) -> None:
+def _one(store: Store, cell: Cell, wanted: Selection, tally: FolderProgress, show: Show) -> None:
     held = files.of_cell(store, cell)
     kept = held and wanted.length in (None, held.length) and not wanted.again
     if kept or (held and store.weights(cell) is None):  # without weights it cannot be done again
@@ -78,9 +78,9 @@ def _one(store: Store, cell: Cell, wanted: Wanted, tally: Tally, show: Show) -> 
     files.write(store, replace(files.of_dict(found), cell=cell))
 
 
-def readable(store: Store, wanted: Wanted) -> tuple[list[Cell], Tally]:
+def readable(store: Store, wanted: Selection) -> tuple[list[Cell], FolderProgress]:
     """The cells to be diagnosed, and those that cannot be, with the reason."""
-    cells, tally = [], Tally()
+    cells, tally = [], FolderProgress()
     matched: set[str] = set()
     for key, entry in store.entries():
         begins = [begin for begin in wanted.keys if key.startswith(begin)]

@@ -24,9 +24,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from statetrack.diagnosis.reach import LEVEL, crossing, halfway, reach
-from statetrack.diagnosis.separation import Fade, Groups, squared_distance, told_apart
-from statetrack.diagnosis.walk import Bools, Floats, device_of, flat, pieces
+from statetrack.diagnosis.failure_length import LEVEL, crossing, halfway, reach
+from statetrack.diagnosis.state_distances import Fade, Groups, squared_distance, told_apart
+from statetrack.diagnosis.trajectories import Bools, Floats, device_of, flat, pieces
 from statetrack.models import SequenceModel, State, answers_of
 from statetrack.training.evaluate import to_ids
 

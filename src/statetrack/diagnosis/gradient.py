@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from statetrack.diagnosis.truth import asked_everywhere
-from statetrack.diagnosis.walk import device_of, grid
+from statetrack.diagnosis.trajectories import device_of, grid
+from statetrack.diagnosis.true_states import asked_everywhere
 from statetrack.models import SequenceModel, State
 from statetrack.tasks.base import Task
 from statetrack.training.evaluate import to_ids

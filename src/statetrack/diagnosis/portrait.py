@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from statetrack.diagnosis.truth import MOST_CLASSES
-from statetrack.diagnosis.walk import Walk
+from statetrack.diagnosis.trajectories import Trajectories
+from statetrack.diagnosis.true_states import MOST_CLASSES
 
 PATHS = 12  # rows that are followed
 MOST = 1024  # states that the directions are found from
 
 
-def portrait(walk: Walk) -> dict[str, Any]:
+def portrait(walk: Trajectories) -> dict[str, Any]:
     """Paths of test rows over all stops. The directions are those in which states of all rows and stops vary most."""
     assert walk.states is not None
     states = walk.states[:, walk.test, -1].astype(np.float64)  # (stops, rows, numbers)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.diagnosis.truth import MOST_CLASSES, count_says
-from statetrack.diagnosis.walk import Floats, Walk
+from statetrack.diagnosis.trajectories import Floats, Trajectories
+from statetrack.diagnosis.true_states import MOST_CLASSES, count_says
 
 STRENGTHS = 10.0 ** np.arange(-6, 3)  # times the mean square of the singular values
 
@@ -71,7 +71,7 @@ def guessed(classes: NDArray[Any], wanted: NDArray[Any]) -> float:
     return float((wanted == kinds[counts.argmax()]).mean())
 
 
-def probe(walk: Walk) -> dict[str, Any]:
+def probe(walk: Trajectories) -> dict[str, Any]:
     """Probes for the running count and for the true state, at every stop."""
     assert walk.states is not None
     rows, window = walk.plan.rows, walk.plan.window

@@ -1,167 +1,79 @@
-"""How far apart true states stay: the distance between their means, against the spread around them, by position.
-
-For a true state k after the last input x, m_kx is the mean of the network's state over rows, and c_x the mean of the
-m_kx over k: what x itself does to the state is not counted as telling states apart. On two halves of the rows, A and B,
-
-    distance   sqrt(mean over k, x of (m_kx - c_x)_A . (m_kx - c_x)_B)     chance cancels: without separation it is 0
-    spread     the deviation of rows of B from m_kx along the direction of (m_kx - c_x)_A
-    separation distance / spread: with normal noise and two states, 1.28 of it is 90 % told apart
-
-A distance that fades by a constant factor a step is a straight line in the logarithm, and its slope is measured before
-anything fails.
-"""
+"""The section `separation` of a diagnosis: how true states fare by position, and what that predicts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from statetrack.diagnosis.walk import Bools, Floats, Walk
+from statetrack.diagnosis import forecast
+from statetrack.diagnosis.failure_length import NOTHING_SAID
+from statetrack.diagnosis.state_distances import MEASURE, Apart, Fade
+from statetrack.diagnosis.trajectories import LEAST_ROWS, Floats, Trajectories, cost_of
+from statetrack.models import SequenceModel
 
-Ints = NDArray[np.integer[Any]]
-
-FEW = 4  # rows that a mean is taken over at least
-CONTEXTS = 4  # symbols up to which means are taken for each last input on its own
-RESAMPLES = 100
-MEASURE = (
-    "distance of the means of true states from their centre, for each last input on its own, over the spread of rows "
-    "along that direction; means of one half of the rows against those of the other"
-)
+WORK = 4e6  # microseconds, about
+ENOUGH = 16  # positions, whose second half shows a trend; the first half shows what the start does
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Rows by true state and, where symbols are few, by last input."""
+def separation_section(
+    walk: Trajectories, model: SequenceModel, floor: Floats, last: int, learned: bool
+) -> dict[str, Any]:
+    """Distances by position, their trend up to position `last`, and the lengths predicted from nothing beyond it.
 
-    label: Ints  # of each row: context * states + true state
-    states: int
-    count: int
-
-    @classmethod
-    def of(cls, truth: Ints, inputs: Ints, states: int, symbols: int) -> Groups:
-        """Of true states and last inputs, one a row."""
-        contexts = symbols if symbols <= CONTEXTS else 1
-        context = inputs if contexts > 1 else np.zeros_like(inputs)
-        return cls(context.astype(int) * states + truth, states, contexts * states)
-
-    def take(self, rows: Ints | slice) -> Groups:
-        return Groups(self.label[rows], self.states, self.count)
-
-    def means(self, x: Floats) -> tuple[Floats, Ints]:
-        """The mean of each group, and how many rows it has."""
-        sizes = np.bincount(self.label, minlength=self.count)
-        indicator = np.zeros((self.count, len(x)), np.float32)
-        indicator[self.label, np.arange(len(x))] = 1
-        return (indicator @ x) / np.maximum(sizes, 1)[:, None], sizes
-
-    def offsets(self, x: Floats, good: Bools) -> Floats:
-        """m - c for every good group: means less the centre of the good means of the same last input."""
-        means, _ = self.means(x)
-        shaped = means.reshape(-1, self.states, x.shape[1])
-        use = good.reshape(-1, self.states, 1)
-        centre = (shaped * use).sum(1, keepdims=True) / np.maximum(use.sum(1, keepdims=True), 1)
-        return ((shaped - centre) * use).reshape(means.shape)
+    Where nothing was learned, nothing is predicted; nor where the true state is not known, but the answer alone: rows
+    with one answer are then in many true states, and their means say little of what is kept apart; nor where the state
+    grows out of all bounds.
+    """
+    apart = Apart.of(walk)
+    if not np.isfinite(apart.distance).any():
+        return {"absent": "too few rows share a true state and a last input to compare means"}
+    fade = apart.fade(last // 2 if last >= ENOUGH else 1, last)
+    seen, healed = None, None
+    predicts = learned and walk.truth_of.by_state and walk.exploded_at is None
+    if fade is not None and predicts:
+        rows = some_rows(walk, model, last)
+        states = forecast.states_at(rows, forecast.looked_at(last))
+        seen, healed = forecast.faded_accuracy(rows, states), forecast.healing(rows, states, last)
+    future = predictions(walk, floor, last, fade, seen, healed) if predicts else unpredicted(apart, last, learned)
+    return {
+        "position": apart.stops.tolist(), "separation": apart.separation.tolist(),
+        "distance": apart.distance.tolist(), "spread": apart.spread.tolist(), "measure": MEASURE,
+        "fitted_from": fade.first if fade else None, "fitted_to": last,
+        "per_step": float(np.exp(-fade.rate)) if fade else None, "low": float(np.exp(-fade.high)) if fade else None,
+        "high": float(np.exp(-fade.low)) if fade else None, "healed": healed, "heal_steps": forecast.HEAL, **future,
+    }  # fmt: skip
 
 
-def told_apart(a: Groups, b: Groups) -> Bools:
-    """The groups with rows enough in both halves, where at least two true states share a last input."""
-    sizes = np.minimum(np.bincount(a.label, minlength=a.count), np.bincount(b.label, minlength=b.count))
-    good = (sizes >= FEW).reshape(-1, a.states)
-    return (good & (good.sum(1, keepdims=True) >= 2)).ravel()
+def some_rows(walk: Trajectories, model: SequenceModel, last: int) -> forecast.Row:
+    """As many rows up to position `last` as can be run again in little time."""
+    count = int(np.clip(WORK / (last * cost_of(model)), LEAST_ROWS, len(walk.inputs)))
+    cut, truth = (slice(0, count), slice(0, last + 1)), walk.truth_of
+    return forecast.Row(model, walk.inputs[cut], walk.targets[cut], walk.asked[cut], walk.truth[cut], truth.classes,
+                        truth.task.inputs)  # fmt: skip
 
 
-def squared_distance(xa: Floats, a: Groups, xb: Floats, b: Groups) -> float:
-    """The mean of (m - c)_A . (m - c)_B; NaN where nothing can be told apart."""
-    good = told_apart(a, b)
-    if not good.any():
-        return float("nan")
-    return float((a.offsets(xa, good) * b.offsets(xb, good)).sum(1)[good].mean())
+def predictions(
+    walk: Trajectories, floor: Floats, last: int, fade: Fade | None, seen: Floats | None, healed: float | None
+) -> dict[str, Any]:
+    """The lengths by each way to fail, the sooner of them, and what that says of true states."""
+    known = np.nan_to_num(floor[:last], nan=1.0)
+    right, asked = walk.right[walk.test, :last], walk.asked[walk.test, :last]
+    by_fading, by_slips = {}, {}
+    for name, level in forecast.levels(float(known[-1])).items():
+        if fade is None or seen is None or forecast.stays(fade, healed):
+            by_fading[name] = forecast.NO_END
+        else:
+            by_fading[name] = forecast.by_fading(fade, seen, level)
+        by_slips[name] = forecast.by_slips(right, asked, known, level)
+    both = {name: forecast.sooner(by_fading[name], by_slips[name]) for name in by_fading}
+    said = forecast.says(fade, healed, by_fading, by_slips)
+    return {"by_fading": by_fading, "by_slips": by_slips, "predicted": both, "says": said}
 
 
-def spread(xa: Floats, a: Groups, xb: Floats, b: Groups) -> float:
-    """The root mean square deviation of rows of B from their mean, along their group's direction in A."""
-    good = told_apart(a, b)
-    if not good.any():
-        return float("nan")
-    direction = a.offsets(xa, good)
-    direction = direction / np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-30)
-    means, _ = b.means(xb)
-    rows = good[b.label]
-    along = ((xb - means[b.label]) * direction[b.label]).sum(1)[rows]
-    return float(np.sqrt((along**2).mean()))
-
-
-@dataclass(frozen=True)
-class Apart:
-    """Distance and spread at every stop, and what is needed to ask again on other rows."""
-
-    stops: Ints
-    distance: Floats  # NaN where nothing can be told apart, 0 where chance gave less than none
-    spread: Floats
-    halves: list[tuple[Floats, Groups, Floats, Groups]]
-
-    @classmethod
-    def of(cls, walk: Walk) -> Apart:
-        assert walk.states is not None
-        rows, window = walk.plan.rows, walk.plan.window
-        halves = []
-        for stop, states in zip(walk.plan.stops, walk.states):
-            seen = slice(stop - window, stop)
-            flat = states.reshape(-1, states.shape[-1])
-            groups = Groups.of(walk.truth[:, seen].ravel(), walk.inputs[:, seen].ravel(), walk.truth_of.classes,
-                               walk.truth_of.task.inputs)  # fmt: skip
-            cut = rows * window
-            halves.append((flat[:cut], groups.take(slice(cut)), flat[cut:], groups.take(slice(cut, None))))
-        return cls.between(np.array(walk.plan.stops), halves)
-
-    @classmethod
-    def between(cls, stops: Ints, halves: list[tuple[Floats, Groups, Floats, Groups]]) -> Apart:
-        distance = np.sqrt(np.maximum([squared_distance(*half) for half in halves], 0.0))
-        return cls(stops, distance, np.array([spread(*half) for half in halves]), halves)
-
-    @property
-    def separation(self) -> Floats:
-        return np.divide(self.distance, self.spread, out=np.full(len(self.stops), np.nan), where=self.spread > 0)
-
-    def fade(self, first: int, last: int) -> Fade | None:
-        """The slope of the log of the distance over the stops from first to last, with its interval over rows."""
-        chosen = [i for i, stop in enumerate(self.stops) if first <= stop <= last]
-        rate = _slope(self.stops[chosen], self.distance[chosen])
-        if rate is None:
-            return None
-        draws = np.random.default_rng(0)
-        again = [_slope(self.stops[chosen], self._resampled(chosen, draws)) for _ in range(RESAMPLES)]
-        found = [each for each in again if each is not None]
-        low, high = np.quantile(found, [0.025, 0.975]) if found else (np.nan, np.nan)
-        return Fade(rate, float(low), float(high), first, last, tuple(found))
-
-    def _resampled(self, chosen: list[int], draws: np.random.Generator) -> Floats:
-        xa, _, xb, _ = self.halves[chosen[0]]
-        one, two = (draws.integers(0, len(x), len(x)) for x in (xa, xb))  # the same rows at all stops
-        squares = [
-            squared_distance(xa[one], a.take(one), xb[two], b.take(two))
-            for xa, a, xb, b in (self.halves[i] for i in chosen)
-        ]
-        return np.sqrt(np.maximum(squares, 0.0))
-
-
-@dataclass(frozen=True)
-class Fade:
-    """The distance shrinks as exp(-rate t): the rate with its 95 % interval, and the resampled rates behind it."""
-
-    rate: float
-    low: float
-    high: float
-    first: int
-    last: int
-    again: tuple[float, ...]
-
-
-def _slope(stops: Ints, distance: Floats) -> float | None:
-    good = np.isfinite(distance) & (distance > 0)
-    if good.sum() < 3:
-        return None
-    return float(-np.polyfit(stops[good], np.log(distance[good]), 1)[0])
+def unpredicted(apart: Apart, last: int, learned: bool) -> dict[str, Any]:
+    """Nothing, and of a model that fails from the start whether true states are apart all the same."""
+    nothing = dict.fromkeys(("at_90", "at_half"), NOTHING_SAID)
+    here = apart.separation[apart.stops <= max(last, int(apart.stops[0]))][-1]
+    said = "never apart" if here < forecast.NEVER and not learned else "unclear"
+    return {"by_fading": nothing, "by_slips": nothing, "predicted": nothing, "says": said}

@@ -14,7 +14,8 @@ from pathlib import Path
 from statetrack.errors import BadInput
 from statetrack.files import check_parent, write_whole
 from statetrack.reports import folder as folders
-from statetrack.reports import html_, markdown_, vega
+from statetrack.reports import html_page, markdown_summary
+from statetrack.reports.figures import vega
 from statetrack.reports.page import Page, page
 
 __all__ = ["Page", "Written", "page_of", "report"]
@@ -52,9 +53,9 @@ def report(
         raise BadInput(f"{html} should end in .html")
     made = page_of(folder, title, command)
     check_parent(html)
-    write_whole(html, html_.write(made, vega.bundle()).encode())
+    write_whole(html, html_page.write(made, vega.bundle()).encode())
     markdown = html.with_suffix(".md")
-    write_whole(markdown, markdown_.write(made).encode())
+    write_whole(markdown, markdown_summary.write(made).encode())
     exported = vega.export(made.figures, Path(figures)) if figures is not None else []
     place = latex if latex is not None else figures
     tables = _write_latex(made, Path(place)) if place is not None else []

@@ -12,19 +12,19 @@ from typing import Any
 from statetrack.asking.rules import how
 from statetrack.errors import BadInput
 from statetrack.formatting import plural, told_apart, verb, without_hash
-from statetrack.reports.series import HOW, Series, series_of
+from statetrack.reports.figures.series import HOW, Series, series_of
 from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecord, status
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
+from statetrack.results.folder_status import ORDER
 from statetrack.results.records import DIVERGED
-from statetrack.results.standing import ORDER
-from statetrack.verdicts.ablations import Seen
+from statetrack.verdicts.ablations import ComparedCell
 from statetrack.verdicts.comparison import seen_in
-from statetrack.verdicts.measured import grouped
+from statetrack.verdicts.measurements import grouped
 from statetrack.version import __version__
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainedCell:
     """One trained cell. `model` and `protocol` are written as the page writes them, each the same in every figure."""
 
     task: str
@@ -35,13 +35,13 @@ class Run:
     record: TrainingRecord
 
 
-def by_model(runs: Iterable[Run]) -> dict[str, list[Run]]:
+def by_model(runs: Iterable[TrainedCell]) -> dict[str, list[TrainedCell]]:
     """In their order."""
     return grouped(runs, lambda run: run.model)
 
 
 @dataclass(frozen=True)
-class Episode:
+class AskedCell:
     """One sample that a language model, or a baseline, was asked."""
 
     task: str
@@ -53,7 +53,7 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Diagnosed:
+class DiagnosedCell:
     """One diagnosis, and what the page calls its model. `stale`: the folder does not hold its cell."""
 
     label: str
@@ -67,10 +67,10 @@ class Folder:
 
     path: Path
     status: Status
-    runs: list[Run] = field(default_factory=list)
-    episodes: list[Episode] = field(default_factory=list)
+    runs: list[TrainedCell] = field(default_factory=list)
+    episodes: list[AskedCell] = field(default_factory=list)
     series: list[Series] = field(default_factory=list)
-    diagnoses: list[Diagnosed] = field(default_factory=list)
+    diagnoses: list[DiagnosedCell] = field(default_factory=list)
     left_out: list[LeftOut] | None = None  # by the last `statetrack diagnose`; None where there was none
     versions: Counter[str] = field(default_factory=Counter)
     cells: list[Record] = field(default_factory=list)  # every record, whatever its status
@@ -97,14 +97,14 @@ class Folder:
         often = Counter(run.protocol for run in self.runs if run.task == task)
         return sorted(often, key=lambda name: (-often[name], name))
 
-    def of(self, task: str, protocol: str) -> list[Run]:
+    def of(self, task: str, protocol: str) -> list[TrainedCell]:
         return [run for run in self.runs if run.task == task and run.protocol == protocol]
 
-    def asked(self, task: str) -> list[Episode]:
+    def asked(self, task: str) -> list[AskedCell]:
         return [episode for episode in self.episodes if episode.task == task]
 
     @property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[ComparedCell]:
         """The trained cells with their diagnoses, as they are compared."""
         return seen_in(self.cells, {each.found.key: each.found for each in self.diagnoses if each.found.key})
 
@@ -171,14 +171,14 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[AskedRecord
     for training in trained:
         cell = training.cell
         protocol = protocols[_text(cell.protocol)]
-        folder.runs.append(Run(cell.task, labels[cell.subject], cell.length, cell.seed, protocol, training))
+        folder.runs.append(TrainedCell(cell.task, labels[cell.subject], cell.length, cell.seed, protocol, training))
     for sample in asked:
         cell = sample.cell
         rules = how(cell.protocol)
         label = f"{cell.subject}{HOW}{rules}" if rules else cell.subject
         subjects.setdefault(label, label)
         protocol = protocols[_text(cell.protocol)]
-        folder.episodes.append(Episode(cell.task, label, cell.length, cell.seed, protocol, sample))
+        folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))
@@ -230,7 +230,7 @@ def _read_diagnoses(folder: Folder, store: Store) -> None:
     kept = {record.cell.key for record in folder.cells}
     for path, found in all_of(store):
         if isinstance(found, Diagnosis):
-            folder.diagnoses.append(Diagnosed(without_hash(found.model), found, found.key not in kept))
+            folder.diagnoses.append(DiagnosedCell(without_hash(found.model), found, found.key not in kept))
         else:
             folder.notices.append(f"{FOLDER}/{path.name} cannot be read ({found}); left out.")
     try:

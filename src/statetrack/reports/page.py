@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 
 from statetrack.errors import BadInput
 from statetrack.formatting import first_sentence, plural, verb
-from statetrack.reports import asked, diagnosed, judged, provenance, tables, trained, words
-from statetrack.reports.figure import Figure
+from statetrack.reports import predictions, prose, provenance, tables
+from statetrack.reports.figures import asking, diagnosis, training
+from statetrack.reports.figures.figure import Figure
 from statetrack.reports.folder import Folder
-from statetrack.reports.judged import Line
+from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import Table
 from statetrack.tasks import task as make_task
 from statetrack.verdicts.documents import DESIGN, PERMUTATIONS
-from statetrack.verdicts.judge import Sentence, counts
+from statetrack.verdicts.judge import JudgedSentence, counts
 from statetrack.verdicts.outcomes import OUTCOMES
-from statetrack.verdicts.reach import separation
+from statetrack.verdicts.tracked_length import separation
 
 Block = Figure | Table
 DOCUMENTS = (
@@ -63,8 +64,8 @@ class Page:
 
 def page(folder: Folder, title: str, command: str) -> Page:
     """The whole report of a folder."""
-    lines = judged.lines(folder)
-    sentences = judged.sentences(folder) if folder.runs else []
+    lines = predictions.lines(folder)
+    sentences = predictions.sentences(folder) if folder.runs else []
     sections = [
         _verdicts(folder, lines, sentences),
         *(_task(folder, task) for task in folder.tasks),
@@ -73,12 +74,12 @@ def page(folder: Folder, title: str, command: str) -> Page:
         _about(folder),
     ]
     return Page(
-        title, words.summary(folder, lines, sentences), _facts(folder, lines), _notices(folder),
+        title, prose.summary(folder, lines, sentences), _facts(folder, lines), _notices(folder),
         [section for section in sections if section is not None], provenance.lines(folder, command),
     )  # fmt: skip
 
 
-def _facts(folder: Folder, lines: Sequence[Line]) -> list[tuple[str, str]]:
+def _facts(folder: Folder, lines: Sequence[PredictionRow]) -> list[tuple[str, str]]:
     given, found = counts(line.judged for line in lines), folder.status.counts
     done = found["done"] + found["diverged"]
     facts = [(f"{done:,}", "cell done" if done == 1 else "cells done")]
@@ -110,8 +111,8 @@ def _notices(folder: Folder) -> list[str]:
     return made
 
 
-def _verdicts(folder: Folder, lines: Sequence[Line], sentences: Sequence[Sentence]) -> Section:
-    blocks = _there(trained.reach(folder))
+def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> Section:
+    blocks = _there(training.reach(folder))
     if lines:
         several = len({run.protocol for run in folder.runs}) > 1
         blocks += [tables.verdicts(lines, several), tables.reasons(lines)]
@@ -145,13 +146,13 @@ def _task(folder: Folder, task: str) -> Section | None:
         found = separation(run.record for run in folder.of(task, protocol))
         if found is not None:
             under = f"Under {protocol}: " if len(folder.protocols(task)) > 1 else ""
-            lead.append(under + words.apart(found))
-        blocks += [*trained.figures(folder, task, protocol), tables.accuracies(folder, task, protocol)]
+            lead.append(under + prose.apart(found))
+        blocks += [*training.figures(folder, task, protocol), tables.accuracies(folder, task, protocol)]
     if folder.asked(task):
-        blocks += [*asked.figures(folder, task), *_there(tables.episodes(folder, task))]
+        blocks += [*asking.figures(folder, task), *_there(tables.episodes(folder, task))]
     if not blocks:
         lead = ["No cell of this task has a result; the reasons are under “About this run”."]
-    return Section(f"task-{trained.slug(task)}", task, [*_about_task(task), *lead], blocks)
+    return Section(f"task-{training.slug(task)}", task, [*_about_task(task), *lead], blocks)
 
 
 def _about_task(name: str) -> list[str]:
@@ -168,7 +169,7 @@ def _diagnosis(folder: Folder) -> list[Section]:
     blocks: list[Block] = []
     for task in dict.fromkeys(each.found.task for each in folder.diagnoses):
         blocks += _there(tables.findings(folder, task), tables.failures_of(folder, task))
-        blocks += diagnosed.figures(folder, task)
+        blocks += diagnosis.figures(folder, task)
         blocks += _there(tables.machines(folder, task), tables.transitions(folder, task))
     blocks += [*tables.ablations(folder), *_there(tables.patterns(folder))]
     if folder.left_out:
@@ -187,7 +188,7 @@ def _cost(folder: Folder) -> list[Section]:
     if table is None:
         return []
     lead = "What the results took, beside what they are worth."
-    return [Section("cost", "Cost", [lead], [*trained.cost(folder), table])]
+    return [Section("cost", "Cost", [lead], [*training.cost(folder), table])]
 
 
 def _about(folder: Folder) -> Section:

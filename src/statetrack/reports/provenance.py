@@ -13,8 +13,8 @@ from statetrack.errors import BadInput
 from statetrack.reports.folder import Folder
 from statetrack.results import Store, Sweep, TrainingRecord, plans
 from statetrack.results.cell import ASK, STREAM
-from statetrack.results.standing import ORDER
-from statetrack.verdicts.measured import grouped
+from statetrack.results.folder_status import ORDER
+from statetrack.verdicts.measurements import grouped
 from statetrack.version import __version__
 
 MOST = 20  # command lines

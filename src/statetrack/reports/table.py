@@ -22,7 +22,7 @@ SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
 
 
 @dataclass(frozen=True)
-class Chip:
+class OutcomeCell:
     """A verdict."""
 
     outcome: str
@@ -32,7 +32,7 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class Note:
+class TextWithNote:
     """A text with a smaller one under it."""
 
     text: str
@@ -92,11 +92,11 @@ class Table:
 
 
 def _td(cell: Any, label: str = "") -> str:
-    if isinstance(cell, Chip):
+    if isinstance(cell, OutcomeCell):
         sign = SIGNS.get(cell.outcome, "")
         outcome = html.escape(cell.outcome)
         return f'<td{label}><span class="chip {outcome}">{sign} {outcome}</span></td>'
-    if isinstance(cell, Note):
+    if isinstance(cell, TextWithNote):
         small = f"<small>{html.escape(cell.small)}</small>" if cell.small else ""
         return f"<td{label}><span>{html.escape(cell.text)}{small}</span></td>"
     text = text_of(cell)

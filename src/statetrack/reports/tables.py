@@ -7,41 +7,45 @@ from statistics import median
 from typing import Any
 
 from statetrack.formatting import RULE, plural, shown
-from statetrack.reports import asked, diagnosed, measured
-from statetrack.reports.folder import Folder, Run, by_model
-from statetrack.reports.judged import Line
-from statetrack.reports.table import Chip, Note, Table
-from statetrack.reports.trained import slug
+from statetrack.reports import figure_data
+from statetrack.reports.figures import asking, diagnosis
+from statetrack.reports.figures.training import slug
+from statetrack.reports.folder import Folder, TrainedCell, by_model
+from statetrack.reports.predictions import PredictionRow
+from statetrack.reports.table import OutcomeCell, Table, TextWithNote
 from statetrack.results import Record, TrainingRecord
 from statetrack.results.diagnosis import NEVER
 from statetrack.results.records import DIVERGED, FAILED, SKIPPED
-from statetrack.theory.predictions import UNKNOWN
-from statetrack.theory.sources import SOURCES
+from statetrack.theory.predictions.predict import UNKNOWN
+from statetrack.theory.predictions.sources import SOURCES
 from statetrack.verdicts import ablations as forms_of_e88
 from statetrack.verdicts import patterns as section_6
-from statetrack.verdicts.judge import Judged, Sentence
+from statetrack.verdicts.judge import JudgedPredictions, JudgedSentence
 
 MOST_SYMBOLS = 16  # of an input that is written out
 MOST_STATES = 12  # of a machine whose steps are listed
 MOST_LISTED = 60  # failures and damaged files that are named one by one
 
 
-def verdicts(found: Sequence[Line], several_protocols: bool) -> Table:
+def verdicts(found: Sequence[PredictionRow], several_protocols: bool) -> Table:
     """One row a model and task: what exists, what training finds, what was seen."""
     place = ["task", "protocol", "model"] if several_protocols else ["task", "model"]
     lines = []
     for line in found:
         where, said = [getattr(line, name) for name in place], line.judged.predictions
         if not said:
-            lines.append([*where, "nothing is known of it", "", Note(*line.seen), "", ""])
+            lines.append([*where, "nothing is known of it", "", TextWithNote(*line.seen), "", ""])
             continue
         weights, training = said["weights"], said["training"]
         conditions = f"; if {', '.join(weights.conditions)}" if weights.conditions else ""
         lines.append([
             *where,
-            Note(weights.outcome, f"{weights.why}{conditions} [{weights.status}]"), _chip(line.judged, "weights"),
-            Note(*line.seen),
-            Note(training.outcome, "" if training.why == weights.why else f"{training.why} [{training.status}]"),
+            TextWithNote(weights.outcome, f"{weights.why}{conditions} [{weights.status}]"),
+            _chip(line.judged, "weights"),
+            TextWithNote(*line.seen),
+            TextWithNote(
+                training.outcome, "" if training.why == weights.why else f"{training.why} [{training.status}]"
+            ),
             _chip(line.judged, "training"),
         ])  # fmt: skip
     headers = [*place, "theory: weights that exist", "verdict", "seen", "theory: training", "verdict "]
@@ -52,14 +56,14 @@ def verdicts(found: Sequence[Line], several_protocols: bool) -> Table:
     return Table("verdicts", "Model by model", caption, headers, lines, download=True, sentences=True)
 
 
-def _chip(judged: Judged, about: str) -> Chip | str:
-    return "" if judged.predictions[about].outcome == UNKNOWN else Chip(judged.verdicts[about].outcome)
+def _chip(judged: JudgedPredictions, about: str) -> OutcomeCell | str:
+    return "" if judged.predictions[about].outcome == UNKNOWN else OutcomeCell(judged.verdicts[about].outcome)
 
 
-def reasons(found: Sequence[Line]) -> Table:
+def reasons(found: Sequence[PredictionRow]) -> Table:
     """Why each verdict was given, and where the prediction comes from."""
     lines = [
-        [line.task, line.protocol, line.model, about, said.outcome, Chip(given.outcome), given.why, given.seeds,
+        [line.task, line.protocol, line.model, about, said.outcome, OutcomeCell(given.outcome), given.why, given.seeds,
          SOURCES[said.source]]
         for line in found for about, said in line.judged.predictions.items()
         if said.outcome != UNKNOWN and (given := line.judged.verdicts[about])
@@ -71,11 +75,11 @@ def reasons(found: Sequence[Line]) -> Table:
     )  # fmt: skip
 
 
-def claims(found: Sequence[Sentence], key: str, title: str, caption: str, folded: bool) -> Table:
+def claims(found: Sequence[JudgedSentence], key: str, title: str, caption: str, folded: bool) -> Table:
     several = len({each.prediction.document for each in found}) > 1
     lines = [
-        [Note(each.prediction.section, each.prediction.document if several else ""), each.prediction.says,
-         Chip(each.verdict.outcome), each.verdict.why, each.verdict.seeds]
+        [TextWithNote(each.prediction.section, each.prediction.document if several else ""), each.prediction.says,
+         OutcomeCell(each.verdict.outcome), each.verdict.why, each.verdict.seeds]
         for each in found
     ]  # fmt: skip
     headers = ["section", "what it says", "verdict", "because", "seeds"]
@@ -85,7 +89,7 @@ def claims(found: Sequence[Sentence], key: str, title: str, caption: str, folded
 def accuracies(folder: Folder, task: str, protocol: str) -> Table:
     """Model by length, for papers: the median over seeds, their spread, and how many of them solved it."""
     runs = folder.of(task, protocol)
-    rows = measured.at_length(runs)
+    rows = figure_data.at_length(runs)
     lengths = sorted({row["length"] for row in rows})
     lines = []
     for model in by_model(runs):
@@ -118,7 +122,7 @@ def costs(folder: Folder) -> Table | None:
     """One row a model and task: medians over cells."""
     lines = []
     for task in folder.tasks:
-        rows = measured.cost([run for run in folder.runs if run.task == task])
+        rows = figure_data.cost([run for run in folder.runs if run.task == task])
         for model in dict.fromkeys(row["model"] for row in rows):
             mine = [row for row in rows if row["model"] == model]
             lines.append([
@@ -146,7 +150,7 @@ def _total(rows: Sequence[dict[str, Any]], name: str) -> float | None:
 
 
 def episodes(folder: Folder, task: str) -> Table | None:
-    rows = asked.summary_rows(folder, task)
+    rows = asking.summary_rows(folder, task)
     if not rows:
         return None
     names = list(rows[0])
@@ -160,7 +164,7 @@ def episodes(folder: Folder, task: str) -> Table | None:
 
 def failures_of(folder: Folder, task: str) -> Table | None:
     """The lengths at which diagnosed models fail, measured and predicted."""
-    rows = diagnosed.reach_rows(diagnosed.of(folder, task))
+    rows = diagnosis.reach_rows(diagnosis.of(folder, task))
     if not rows:
         return None
     lines = [
@@ -223,7 +227,7 @@ def patterns(folder: Folder) -> Table | None:
     if not found:
         return None
     lines = [
-        [each["section"], each["says"], each["task"], each["subject"], each["length"], Chip(each["outcome"]),
+        [each["section"], each["says"], each["task"], each["subject"], each["length"], OutcomeCell(each["outcome"]),
          each["why"], each["seeds"]]
         for each in found
     ]  # fmt: skip
@@ -239,7 +243,7 @@ def findings(folder: Folder, task: str) -> Table:
     """What was found of each diagnosed cell, in the words of the diagnosis."""
     lines = [
         [each.label, each.found.trained, each.found.seed, each.found.conclusion, " ".join(each.found.sentences)]
-        for each in diagnosed.of(folder, task)
+        for each in diagnosis.of(folder, task)
     ]
     headers = ["model", "trained", "seed", "what was found", "in words"]
     caption = "Why each model stops, or does not: the conclusion of its diagnosis and the sentences behind it."
@@ -249,7 +253,7 @@ def findings(folder: Folder, task: str) -> Table:
 def machines(folder: Folder, task: str) -> Table | None:
     """The machine that each network has learned, beside the task's."""
     lines = []
-    for of, part in diagnosed.parts_of(diagnosed.of(folder, task), "automaton"):
+    for of, part in diagnosis.parts_of(diagnosis.of(folder, task), "automaton"):
         where = part["difference"] or part["error_string"]
         lines.append([
             of["model"], of["seed"], part["states"], part["task_states"], part["equal"], part["agreement"],
@@ -276,7 +280,7 @@ def transitions(folder: Folder, task: str) -> Table | None:
     """Every step of the extracted machines that are small enough to be read."""
     lines = []
     symbols = 0
-    for of, part in diagnosed.parts_of(diagnosed.of(folder, task), "automaton"):
+    for of, part in diagnosis.parts_of(diagnosis.of(folder, task), "automaton"):
         if max(part["states"], part["task_states"]) > MOST_STATES:
             continue
         symbols = max(symbols, len(part["task_steps"][0]))
@@ -325,7 +329,7 @@ def cells(folder: Folder) -> Table:
     return Table("cells", "Every cell", caption, headers, lines, folded=True, download=True)
 
 
-def _cell(record: Record, run: Run | None) -> list[Any]:
+def _cell(record: Record, run: TrainedCell | None) -> list[Any]:
     cell, here = record.cell, record.at_length if isinstance(record, TrainingRecord) else None
     return [
         cell.key, cell.task, cell.subject, cell.length, cell.seed,

@@ -5,9 +5,9 @@ It needs neither torch nor typer, and imports nothing of statetrack but what eve
 
 from statetrack.results.archive import merge, pack, unpack
 from statetrack.results.cell import Cell
+from statetrack.results.folder_status import Status, status
 from statetrack.results.plans import Sweep
 from statetrack.results.records import AskedRecord, Record, TrainingRecord
-from statetrack.results.standing import Status, status
 from statetrack.results.store import Damage, Store
 
 __all__ = [

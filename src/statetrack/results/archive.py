@@ -33,7 +33,7 @@ SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
 
 
 @dataclass
-class Joined:
+class MergeSummary:
     """What a merge did."""
 
     taken: int = 0
@@ -43,13 +43,13 @@ class Joined:
     damaged: list[Damage] = field(default_factory=list)
 
 
-def merge(sources: list[Path], target: Path) -> Joined:
+def merge(sources: list[Path], target: Path) -> MergeSummary:
     """Copy the cells of folders into one, with their weights, diagnoses and plans.
 
     What compares the diagnosed cells is not copied; `statetrack.verdicts.comparison` makes it anew for the whole.
     """
     stores = [Store.existing(source) for source in sources]
-    home, joined = Store(target), Joined()
+    home, joined = Store(target), MergeSummary()
     for store in stores:
         if store.folder.resolve() == home.folder.resolve():
             continue
@@ -63,7 +63,7 @@ def merge(sources: list[Path], target: Path) -> Joined:
     return joined
 
 
-def _take(store: Store, home: Store, record: Record, joined: Joined) -> None:
+def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> None:
     """A record that is new or better comes with its files as they are; of one that is as good, the evaluations."""
     there = home.record(record.cell)
     if there is None or is_better(record, there):
@@ -150,7 +150,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
     tar.addfile(member, io.BytesIO(data))
 
 
-def unpack(archive: Path, folder: Path) -> Joined:
+def unpack(archive: Path, folder: Path) -> MergeSummary:
     """Merge an archive into a folder. Only names that `pack` writes are taken out of it.
 
     It is read to its end before anything is taken: only there a compressed file shows that a bit of it has flipped.

@@ -11,13 +11,13 @@ from typing import Any
 from statetrack.results import schema
 from statetrack.results.cell import ASK, STREAM, Cell
 from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
-from statetrack.results.records import AskedRecord, Episode, Record, Training, TrainingRecord, checked
+from statetrack.results.records import AskedRecord, EpisodeRecord, Record, Training, TrainingRecord, checked
 from statetrack.results.schema import BadRecord
 
 SHARED = ("version", "status", "reason", "seconds")
 BEYOND, OFF, EXACT = "length_generalisation", "off_distribution", "exact"
 TRAINING = [field.name for field in fields(Training)]
-EPISODE = [field.name for field in fields(Episode) if field.name != "logprobs"]
+EPISODE = [field.name for field in fields(EpisodeRecord) if field.name != "logprobs"]
 ROWS = [field.name for field in fields(OnRows) if field.name not in ("seed", "length", "reason", "other_weights")]
 AT_ONE_LENGTH = ROWS[: ROWS.index("full_sequence_accuracy")]
 
@@ -29,7 +29,7 @@ def read(data: dict[str, Any]) -> Record:
     shared = {name: data[name] for name in SHARED if name in data} | {"cell": schema.plain(cell)}
     shared = {"version": "0.1.0", **shared}
     if cell.kind == ASK and "outcomes" in data:
-        episode = {field.name: data[field.name] for field in fields(Episode) if field.name in data}
+        episode = {field.name: data[field.name] for field in fields(EpisodeRecord) if field.name in data}
         return schema.read(AskedRecord, shared | {"episode": episode})
     if "accuracy" in data:
         training = {name: data[name] for name in TRAINING if name in data}

@@ -24,7 +24,7 @@ from statetrack.results.store import Store
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CellRequest:
     """A cell, and on streams of how many steps it is to be evaluated besides."""
 
     cell: Cell
@@ -32,7 +32,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Work:
+class SeedGroup:
     """Cells that differ in their seed alone, to be done in one go."""
 
     cells: tuple[Cell, ...]
@@ -46,11 +46,11 @@ class Kind(Protocol):
 
     def describe(
         self, task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]
-    ) -> Wanted: ...
+    ) -> CellRequest: ...
 
-    def cost(self, wanted: Wanted) -> float: ...
+    def cost(self, wanted: CellRequest) -> float: ...
 
-    def run(self, work: Work, store: Store, scratch: Path) -> Iterator[Record]: ...
+    def run(self, work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]: ...
 
 
 class WrongPart(BadInput):

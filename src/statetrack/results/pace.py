@@ -19,7 +19,7 @@ def _numbers() -> defaultdict[str, float]:
 
 
 @dataclass
-class Work:
+class CostBySubject:
     """Cells by their subject: the sums of their costs, and of cost^POWER."""
 
     costs: defaultdict[str, float] = field(default_factory=_numbers)
@@ -49,7 +49,7 @@ class Pace:
     1.5
     """
 
-    done: Work = field(default_factory=Work)
+    done: CostBySubject = field(default_factory=CostBySubject)
     seconds: defaultdict[str, float] = field(default_factory=_numbers)
     cells: int = 0
 
@@ -58,7 +58,7 @@ class Pace:
         self.done.add(subject, cost)
         self.seconds[subject] += seconds
 
-    def seconds_left(self, left: Work, workers: int) -> float | None:
+    def seconds_left(self, left: CostBySubject, workers: int) -> float | None:
         """Until the rest is done; None while too little is done to tell.
 
         What is done first is what was quick. So every worker should have finished about one cell, and cells of some
@@ -70,7 +70,7 @@ class Pace:
             return None
         return max(0.0, sum(self._guess(subject, left) for subject in left.costs)) / max(1, workers)
 
-    def _guess(self, subject: str, left: Work) -> float:
+    def _guess(self, subject: str, left: CostBySubject) -> float:
         if self.done.costs[subject]:
             return left.costs[subject] * self.seconds[subject] / self.done.costs[subject]
         return left.weights[subject] * sum(self.seconds.values()) / sum(self.done.weights.values())

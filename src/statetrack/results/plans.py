@@ -21,7 +21,7 @@ SHIPPED = (  # with 0.1.0, which did not note it
 
 
 @dataclass(frozen=True)
-class Entry:
+class PlannedCell:
     """A cell of a sweep. `kind` is the module that runs it; `streams` are how many steps of streams it is evaluated on;
     `resources` are what Ray is asked for: cpus, gpus, memory_gb, or a name of the cluster's.
     """
@@ -40,7 +40,7 @@ class Sweep:
 
     name: str
     about: str
-    entries: tuple[Entry, ...]
+    entries: tuple[PlannedCell, ...]
     shipped: bool = False  # whether it comes with statetrack
 
     @property
@@ -87,14 +87,14 @@ def saved(store: Store) -> Iterator[Sweep]:
         yield _read(path)
 
 
-def entries(sweeps: Iterable[Sweep]) -> dict[str, Entry]:
+def entries(sweeps: Iterable[Sweep]) -> dict[str, PlannedCell]:
     """All cells of sweeps, by key, each with the streams that any of them asks for."""
     return {entry.cell.key: entry for entry in united(entry for sweep in sweeps for entry in sweep.entries)}
 
 
-def united(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def united(entries: Iterable[PlannedCell]) -> tuple[PlannedCell, ...]:
     """Each cell once, with the streams of all."""
-    made: dict[str, Entry] = {}
+    made: dict[str, PlannedCell] = {}
     for entry in entries:
         first = made.setdefault(entry.cell.key, entry)
         if entry.streams != first.streams:
@@ -119,11 +119,11 @@ def _read(path: Path) -> Sweep:
         raise BadInput(f"{path} is damaged; remove it, and the next sweep into the folder writes it anew") from error
 
 
-def _entry(cell: Cell, cost: float, note: str, kind: str, streams: list[int] | None = None) -> Entry:
+def _entry(cell: Cell, cost: float, note: str, kind: str, streams: list[int] | None = None) -> PlannedCell:
     """0.1.0 had no streams beside a cell, but in it, and modules by other names."""
     if streams is None:
-        return Entry(cell.identity, "", cost, note, {}, (cell.steps,) if cell.steps else ())
-    return Entry(cell, kind, cost, note, {}, tuple(streams))
+        return PlannedCell(cell.identity, "", cost, note, {}, (cell.steps,) if cell.steps else ())
+    return PlannedCell(cell, kind, cost, note, {}, tuple(streams))
 
 
 def _cell(key: str, task: str, subject: str, length: int, seed: int, protocol: dict[str, Any]) -> Cell:

@@ -233,7 +233,7 @@ def _pair(interval: list[float] | None) -> tuple[float, float] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Episode:
+class EpisodeRecord:
     """One dialogue: how it ended, and a letter for every turn asked: + right, x wrong, f format, r refusal.
 
     `changes` has for each of them 1 where the answer differs from the one due before it, 0 where not, - for the first.
@@ -258,7 +258,7 @@ class AskedRecord(Record):
     """
 
     kind: ClassVar[str] = "asking"
-    episode: Episode
+    episode: EpisodeRecord
 
 
 KINDS: dict[str, type[Record]] = {kind.kind: kind for kind in (Record, TrainingRecord, AskedRecord)}

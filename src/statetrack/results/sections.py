@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 Numbers = list[float | None]
 
 
-class Positions(TypedDict):
+class PositionsSection(TypedDict):
     """Accuracy by position, Wilson's interval over rows, and what the best answer for each position scores."""
 
     position: list[int]
@@ -23,7 +23,7 @@ class Positions(TypedDict):
     rows: int
 
 
-class Gradient(TypedDict):
+class GradientSection(TypedDict):
     """|d loss / d state after position t|, median over rows; the loss is the cross-entropy at the last position asked.
 
     `per_step` is the factor by which the norm changes a step towards the past (fitted; below 1 it vanishes), over the
@@ -50,7 +50,7 @@ class Probe(TypedDict):
     chance: Numbers
 
 
-class Probes(TypedDict):
+class ProbesSection(TypedDict):
     position: list[int]
     count: Probe
     state: Probe
@@ -59,7 +59,7 @@ class Probes(TypedDict):
     numbers: int  # in the state
 
 
-class Portrait(TypedDict):
+class PortraitSection(TypedDict):
     """The state in its two leading principal directions.
 
     `paths` are a few rows followed over time; a point is [x, y, true state, position]. `labels[i]` names true state i
@@ -71,7 +71,7 @@ class Portrait(TypedDict):
     labels: list[str]
 
 
-class Reach(TypedDict):
+class FailureLength(TypedDict):
     """The length at which accuracy passes below a level, with a 95 % interval.
 
     `length` is null where it never does up to `beyond` steps. All four are null where nothing is predicted: of a model
@@ -84,14 +84,14 @@ class Reach(TypedDict):
     beyond: int | None
 
 
-class Reaches(TypedDict):
+class FailureLengths(TypedDict):
     """at_90: below .9; at_half: below halfway between 1 and the floor (for parity .75), at most .98."""
 
-    at_90: Reach
-    at_half: Reach
+    at_90: FailureLength
+    at_half: FailureLength
 
 
-class Separation(TypedDict):
+class SeparationSection(TypedDict):
     """How far apart true states stay, against their spread, by position."""
 
     position: list[int]
@@ -106,9 +106,9 @@ class Separation(TypedDict):
     high: float | None
     healed: float | None  # of a distance that was halved, the share that is there again some steps later; .5: none
     heal_steps: int
-    by_fading: Reaches  # as predicted by each of the two ways to fail
-    by_slips: Reaches
-    predicted: Reaches  # the sooner of the two
+    by_fading: FailureLengths  # as predicted by each of the two ways to fail
+    by_slips: FailureLengths
+    predicted: FailureLengths  # the sooner of the two
     says: str  # "stay apart", "fade", "slip", "never apart" or "unclear"
 
 
@@ -122,7 +122,7 @@ class StepRate(TypedDict):
     steps: int
 
 
-class Errors(TypedDict):
+class ErrorsSection(TypedDict):
     """The rate over all steps streamed (as in StepRate) and up to the length trained on; lengths reached."""
 
     step_rate: float
@@ -133,8 +133,8 @@ class Errors(TypedDict):
     within: StepRate
     skill_at_end: float  # of the way from the floor to 1, over the last quarter of the length trained on
     learned: bool  # whether it ever tracked
-    measured: Reaches
-    predicted: Reaches
+    measured: FailureLengths
+    predicted: FailureLengths
     ratio: dict[str, float | None]  # predicted / measured: at_90, at_half
     streamed: int  # steps
     rows: int
@@ -157,14 +157,14 @@ class Symbol(TypedDict):
     leading: list[list[float]]  # [re, im] of the leading ones at one typical step
 
 
-class Eigenvalues(TypedDict):
+class EigenvaluesSection(TypedDict):
     symbols: list[Symbol]
     method: str  # "dense" or "Arnoldi, N steps"
     negative: bool  # a real eigenvalue below -0.05 at some symbol
     says: str
 
 
-class Automaton(TypedDict):
+class AutomatonSection(TypedDict):
     """What the network does as a finite machine, beside what the task is."""
 
     states: int  # of the extracted machine, minimised
@@ -188,6 +188,7 @@ class Automaton(TypedDict):
 
 Section = dict[str, Any]  # one of the above, or {"absent": why}
 SHAPES: dict[str, Any] = {  # of the sections that are read elsewhere; one that is not here may hold anything
-    "positions": Positions, "gradient": Gradient, "probe": Probes, "portrait": Portrait, "separation": Separation,
-    "error": Errors, "eigenvalues": Eigenvalues, "automaton": Automaton,
+    "positions": PositionsSection, "gradient": GradientSection, "probe": ProbesSection, "portrait": PortraitSection,
+    "separation": SeparationSection, "error": ErrorsSection,
+    "eigenvalues": EigenvaluesSection, "automaton": AutomatonSection,
 }  # fmt: skip

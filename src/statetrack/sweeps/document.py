@@ -32,7 +32,7 @@ import yaml
 
 from statetrack.errors import BadInput, unknown
 from statetrack.results.kinds import WrongPart
-from statetrack.results.plans import Entry, Sweep, united
+from statetrack.results.plans import PlannedCell, Sweep, united
 from statetrack.sweeps.kinds import KINDS, load, module_of
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -106,7 +106,7 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
     blocks = data.get("blocks", [{}])
     if not isinstance(blocks, list) or not blocks:
         raise document.wrong(("blocks",), "blocks should be a list of one or more blocks")
-    entries: list[Entry] = []
+    entries: list[PlannedCell] = []
     for number, block in enumerate(blocks):
         place: Place = ("blocks", number) if "blocks" in data else ()
         if not isinstance(block, dict):
@@ -122,7 +122,7 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
 def _block(
     document: Document, place: Place, common: dict[str, Any], block: dict[str, Any], models: Sequence[str],
     kinds: Mapping[str, str],
-) -> Iterator[Entry]:  # fmt: skip
+) -> Iterator[PlannedCell]:  # fmt: skip
     whole = common | block
 
     def at(key: str, *further: int) -> Place:
@@ -157,7 +157,7 @@ def _block(
                     part = error.part if isinstance(error, WrongPart) else "subjects"
                     raise document.wrong(at(part, *chosen.get(part, ())), error) from error
                 note, cost = str(whole.get("note", "")), kind.cost(wanted)
-                yield Entry(wanted.cell, module, cost, note, dict(resources), wanted.streams)
+                yield PlannedCell(wanted.cell, module, cost, note, dict(resources), wanted.streams)
 
 
 def _with_models(document: Document, place: Place, subject: str, models: Sequence[str]) -> list[str]:

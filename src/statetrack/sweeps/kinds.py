@@ -9,7 +9,7 @@ from typing import cast
 from statetrack.errors import MissingExtra
 from statetrack.results.cell import ASK, TRAIN, Cell
 from statetrack.results.kinds import Kind
-from statetrack.results.plans import Entry, Sweep
+from statetrack.results.plans import PlannedCell, Sweep
 
 KINDS: Mapping[str, str] = {TRAIN: "statetrack.training.cells", ASK: "statetrack.asking.cells"}
 
@@ -31,7 +31,7 @@ def module_for(cell: Cell, kinds: Mapping[str, str] = KINDS) -> str:
 
 def sweep_of(name: str, cells: Iterable[Cell], kinds: Mapping[str, str] = KINDS) -> Sweep:
     """A sweep from cells that are there already, each of the same cost."""
-    return Sweep(name, "", tuple(Entry(cell, module_for(cell, kinds)) for cell in dict.fromkeys(cells)))
+    return Sweep(name, "", tuple(PlannedCell(cell, module_for(cell, kinds)) for cell in dict.fromkeys(cells)))
 
 
 def load(module: str) -> Kind:

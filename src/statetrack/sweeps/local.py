@@ -30,7 +30,7 @@ Tick = Callable[[], bool]  # shows how far it is; True when it is time to stop
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerDevice:
     """Where a worker runs: the CPU, or one GPU by number."""
 
     device: str = "auto"
@@ -51,7 +51,7 @@ def in_process(schedule: Schedule, device: str, weights: bool, tick: Tick) -> No
         schedule.settle(unit, outcomes)
 
 
-def with_workers(schedule: Schedule, places: list[Place], weights: bool, tick: Tick) -> None:
+def with_workers(schedule: Schedule, places: list[WorkerDevice], weights: bool, tick: Tick) -> None:
     """Hand units to workers until all are settled or it is time to stop. What is running then is killed: its
     checkpoint and the cells that are finished stay.
     """
@@ -108,7 +108,7 @@ def _hand_out(schedule: Schedule, workers: list[Worker]) -> None:
 class Worker:
     """A process that is started with the first unit, and again when it died. It does its units in their order."""
 
-    def __init__(self, place: Place, store: Store, weights: bool) -> None:
+    def __init__(self, place: WorkerDevice, store: Store, weights: bool) -> None:
         self.place, self.store, self.weights = place, store, weights
         self.units: deque[Unit] = deque()
         self.ahead = 1  # units in its hands: more than one only when they are over so soon that it would wait for us
@@ -178,7 +178,7 @@ class Worker:
         self.process = None
 
 
-def _environment(place: Place) -> dict[str, str]:
+def _environment(place: WorkerDevice) -> dict[str, str]:
     # What is importable here is importable there; and torch's threads get in each other's way.
     path = os.pathsep.join(part or os.getcwd() for part in sys.path)
     added = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": path}
@@ -188,15 +188,15 @@ def _environment(place: Place) -> dict[str, str]:
     return {**os.environ, **added}
 
 
-def places(workers: int, device: str, per_gpu: int) -> list[Place]:
+def places(workers: int, device: str, per_gpu: int) -> list[WorkerDevice]:
     """Where `workers` run; 0 stands for one per core, or `per_gpu` per GPU where there are any."""
     gpus = 0 if device == "cpu" else count_gpus()
     if device == "cuda" and not gpus:
         raise BadInput("device 'cuda' is asked for, but torch sees no GPU here")
     if gpus:
         count = workers or gpus * per_gpu
-        return [Place("cuda", number % gpus) for number in range(count)]
-    return [Place("cpu") for _ in range(workers or len(os.sched_getaffinity(0)))]
+        return [WorkerDevice("cuda", number % gpus) for number in range(count)]
+    return [WorkerDevice("cpu") for _ in range(workers or len(os.sched_getaffinity(0)))]
 
 
 def count_gpus() -> int:

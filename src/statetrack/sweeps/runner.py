@@ -11,8 +11,8 @@ from statetrack.errors import BadInput
 from statetrack.results import plans
 from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
-from statetrack.sweeps.local import Place, Tick, in_process, places, with_workers
-from statetrack.sweeps.schedule import Schedule, Tally
+from statetrack.sweeps.local import Tick, WorkerDevice, in_process, places, with_workers
+from statetrack.sweeps.schedule import Schedule, SweepProgress
 
 DEVICES = ("auto", "cpu", "cuda")
 MOST_TOGETHER = 8  # seeds side by side on a GPU
@@ -48,7 +48,7 @@ class Options:
 
 def run(
     sweep: Sweep, folder: Path | str, options: Options | None = None, show: Show = lambda schedule, workers: None
-) -> Tally:
+) -> SweepProgress:
     """Do the cells of a sweep that the folder does not hold yet, and say how it went."""
     chosen = options or Options()
     chosen.check()
@@ -78,9 +78,9 @@ def run(
     return schedule.tally
 
 
-def _go(schedule: Schedule, options: Options, where: list[Place], tick: Tick) -> None:
+def _go(schedule: Schedule, options: Options, where: list[WorkerDevice], tick: Tick) -> None:
     if options.ray is not None:
-        from statetrack.sweeps.ray_ import with_ray
+        from statetrack.sweeps.ray_runner import with_ray
 
         with_ray(schedule, options.ray, options.per_gpu, options.weights, tick)
     elif where:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from statetrack.results import claims
 from statetrack.results.cell import Cell
-from statetrack.results.pace import Pace, Work
-from statetrack.results.plans import Entry, Sweep
+from statetrack.results.pace import CostBySubject, Pace
+from statetrack.results.plans import PlannedCell, Sweep
 from statetrack.results.records import FAILED, FINISHED, SKIPPED, Record, no_result
 from statetrack.results.store import Damage, Store
 from statetrack.sweeps.prune import Pruner
@@ -20,13 +20,13 @@ MOST_TRIES = 3  # workers that may die of one unit
 
 
 @dataclass
-class Tally:
+class SweepProgress:
     """How far a run is."""
 
     total: int
     counts: Counter[str] = field(default_factory=Counter)
     found: int = 0  # finished before this run began
-    left: Work = field(default_factory=Work)
+    left: CostBySubject = field(default_factory=CostBySubject)
     pace: Pace = field(default_factory=Pace)  # of this run
     failures: list[Record] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ class Schedule:
         self.store = store
         self.pruner = Pruner(store, sweep.cells) if prune else None
         self.damaged: list[Damage] = []
-        self.tally = Tally(len(sweep.entries))
+        self.tally = SweepProgress(len(sweep.entries))
         self.costs = {entry.cell.key: entry.cost for entry in sweep.entries}
         self.evaluated_again, self.trained_again = 0, 0  # finished cells that lack a stream, with and without weights
         kept = (*FINISHED, SKIPPED) if prune else FINISHED
@@ -66,7 +66,7 @@ class Schedule:
         self.unsettled = {cell.key for unit in self.pending for cell in unit.cells}
         self.waiting: list[tuple[float, Unit]] = []
 
-    def _done(self, planned: dict[str, Entry], kept: tuple[str, ...]) -> set[str]:
+    def _done(self, planned: dict[str, PlannedCell], kept: tuple[str, ...]) -> set[str]:
         """The cells of the sweep that need nothing more."""
         done = set()
         for key, record in self.store.entries({key: entry.cell for key, entry in planned.items()}):

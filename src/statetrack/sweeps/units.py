@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from statetrack.results.cell import Cell
-from statetrack.results.plans import Entry
+from statetrack.results.plans import PlannedCell
 
 BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
 
@@ -60,11 +60,11 @@ class Unit:
         return dataclasses.replace(self, cells=chosen, cost=share, **changes)  # type: ignore[arg-type]
 
 
-def units_of(entries: Iterable[Entry], together: int, done: Collection[str] = ()) -> list[Unit]:
+def units_of(entries: Iterable[PlannedCell], together: int, done: Collection[str] = ()) -> list[Unit]:
     """Seeds of one (task, subject, length, protocol), at most so many `together`; the costliest first. Cells whose keys
     are `done` are left out.
     """
-    groups: dict[object, list[Entry]] = {}
+    groups: dict[object, list[PlannedCell]] = {}
     for entry in entries:
         groups.setdefault((entry.cell.siblings, entry.streams) if together > 1 else entry.cell.key, []).append(entry)
     units = []

@@ -13,7 +13,7 @@ from pathlib import Path
 from statetrack.errors import BadInput, OutOfMemory, one_line
 from statetrack.results import AskedRecord, claims
 from statetrack.results.cell import Cell
-from statetrack.results.kinds import Work
+from statetrack.results.kinds import SeedGroup
 from statetrack.results.records import FAILED, no_result
 from statetrack.results.store import Store, no_room
 from statetrack.sweeps import kinds
@@ -64,7 +64,7 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
     outcomes = {}
     began = time.monotonic()
     try:
-        work = Work(unit.cells, unit.streams, device, weights)
+        work = SeedGroup(unit.cells, unit.streams, device, weights)
         for record in kinds.load(unit.kind).run(work, store, scratch):
             del left[record.cell.key]
             outcomes[record.cell.key] = Outcome(record.status, record.seconds or 0.0, record.reason)

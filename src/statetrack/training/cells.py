@@ -16,7 +16,7 @@ import torch
 from statetrack.errors import BadInput
 from statetrack.results import Cell, Record, Store
 from statetrack.results.cell import STREAM
-from statetrack.results.kinds import Wanted, Work, checking
+from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.tasks import Task, task
 from statetrack.training.memory import hand_back
 from statetrack.training.protocol import Protocol, fuse_from, numbers_in, protocol
@@ -24,7 +24,7 @@ from statetrack.training.run import Job, cell_protocol, check_length, check_numb
 from statetrack.training.weights import built
 
 
-def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> Wanted:
+def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> CellRequest:
     """The cell, in the words that training uses for it."""
     with checking("tasks"):
         the_task = _task(task)
@@ -40,10 +40,10 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
         check_numbers(length, [seed], stream)
         rules = _rules(protocol, changes)
     fuse_from()  # a wrong one would fail every cell
-    return Wanted(Cell(the_task.name, name, length, seed, cell_protocol(rules)), (stream,) if stream else ())
+    return CellRequest(Cell(the_task.name, name, length, seed, cell_protocol(rules)), (stream,) if stream else ())
 
 
-def cost(wanted: Wanted) -> float:
+def cost(wanted: CellRequest) -> float:
     """Tokens at most trained on, times the numbers (weights and state) that one of them touches."""
     cell, rules = wanted.cell, _rules_of(wanted.cell)
     steps = rules.check_every * rules.most_checks
@@ -52,7 +52,7 @@ def cost(wanted: Wanted) -> float:
     return float(tokens + 64 * sum(wanted.streams)) * numbers
 
 
-def run(work: Work, store: Store, scratch: Path) -> Iterator[Record]:
+def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
     """Train the cells' seeds side by side, and evaluate each; or only evaluate what was trained before."""
     torch.set_num_threads(1)
     first, place = work.cells[0], pick_device(work.device)

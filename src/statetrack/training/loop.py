@@ -25,12 +25,12 @@ from statetrack.models import Replicas, SequenceModel, answers_of
 from statetrack.models.custom import own_name
 from statetrack.tasks.base import Task
 from statetrack.training import checkpoint, metrics
+from statetrack.training.batches import Batches, BatchRequest, ReplicaRows, tensors
 from statetrack.training.evaluate import pass_rows
-from statetrack.training.feed import Feed, Rows, Wanted, tensors
-from statetrack.training.flat import AdamW, FlatParameters
-from statetrack.training.graph import Stepper
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
+from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.protocol import Progress, Protocol
+from statetrack.training.step import Stepper
 
 SAVE_SECONDS = 20.0
 
@@ -79,7 +79,7 @@ def fit(
     run.best_weights = flat.values.clone()
     keeper = Keeper(saved, run, flat, optimizer, length)
     keeper.resume()
-    feed = Feed(task, device)
+    feed = Batches(task, device)
     stepper = Stepper(replicas, optimizer, protocol.precision, batch_loss)
     count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
     pending: list[Tensor] = []  # losses still on the device
@@ -131,16 +131,16 @@ def freeze(replicas: Replicas, like: SequenceModel) -> None:
             p.requires_grad_(trained[name])
 
 
-def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[Wanted, ...]:
+def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[BatchRequest, ...]:
     """The rows that every replica reads at its step: the next `count` of its own stream. One that is done gets any."""
     longest = max(p.length for p in run.progress if not p.done)
     return tuple(
-        Wanted(seed, longest, 0) if p.done else Wanted(seed, p.length, (p.step + ahead) * count)
+        BatchRequest(seed, longest, 0) if p.done else BatchRequest(seed, p.length, (p.step + ahead) * count)
         for seed, p in zip(run.seeds, run.progress)
     )
 
 
-def batch_loss(replicas: Replicas, rows: Rows) -> Tensor:
+def batch_loss(replicas: Replicas, rows: ReplicaRows) -> Tensor:
     """Each replica's mean cross-entropy over the positions it is asked at."""
     logits = replicas(rows.inputs).float()
     loss = F.cross_entropy(logits.flatten(0, 2), rows.targets.flatten(), reduction="none").view(rows.mask.shape)
@@ -194,14 +194,14 @@ def validate(run: Fit, length: int) -> tuple[Any, Any]:
     return right, np.stack([b.mask for b in batches]).astype(bool)
 
 
-def out_of_memory(stepper: Stepper, rows: Rows) -> str:
+def out_of_memory(stepper: Stepper, rows: ReplicaRows) -> str:
     """The line that says which batch would have fitted, found by halving."""
     count, length = rows.inputs.shape[1:]
     fits = count // 2
     while fits:
         hand_back(rows.inputs.device)
         try:
-            stepper.gradient(Rows(*(part[:, :fits] for part in rows)))
+            stepper.gradient(ReplicaRows(*(part[:, :fits] for part in rows)))
             break
         except RuntimeError as error:
             if not ran_out_of_memory(error):

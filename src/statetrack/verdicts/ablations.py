@@ -12,7 +12,7 @@ from statetrack.results import Cell, TrainingRecord
 from statetrack.results.diagnosis import Diagnosis
 from statetrack.results.evaluations import is_solved
 from statetrack.results.sections import Section
-from statetrack.verdicts.measured import most
+from statetrack.verdicts.measurements import most
 
 NAME = re.compile(r"e88(?P<form>-published|-gain)?-(?P<size>1l|4l|1l-small)(?P<notanh>-notanh)?")
 FORMS = {
@@ -25,7 +25,7 @@ FLOOR = 0.25  # of the way from the floor to 1: below, nothing was learned
 
 
 @dataclass(frozen=True)
-class Seen:
+class ComparedCell:
     """The record of a cell that was trained and, where there is one, its diagnosis."""
 
     record: TrainingRecord
@@ -75,9 +75,9 @@ def named(form: str, size: str) -> str:
     return FORMS[form].format(bare) + bracket + options
 
 
-def ablations(cells: Iterable[Seen]) -> list[dict[str, Any]]:
+def ablations(cells: Iterable[ComparedCell]) -> list[dict[str, Any]]:
     """A table for each (task, length, protocol, size of E88) of which the folder holds at least two forms."""
-    tables: dict[tuple[str, int, str, str], dict[str, list[Seen]]] = {}
+    tables: dict[tuple[str, int, str, str], dict[str, list[ComparedCell]]] = {}
     for seen in cells:
         found = family(seen.cell.subject)
         if found and seen.last_quarter is not None:
@@ -87,7 +87,7 @@ def ablations(cells: Iterable[Seen]) -> list[dict[str, Any]]:
     return [_table(*key, forms) for key, forms in sorted(tables.items()) if len(forms) > 1]
 
 
-def _table(task: str, length: int, protocol: str, size: str, forms: dict[str, list[Seen]]) -> dict[str, Any]:
+def _table(task: str, length: int, protocol: str, size: str, forms: dict[str, list[ComparedCell]]) -> dict[str, Any]:
     rows = [_row(form, sorted(forms[form], key=lambda seen: seen.cell.seed)) for form in FORMS if form in forms]
     floor = next(iter(forms.values()))[0].record.at_length.floor
     return {
@@ -97,7 +97,7 @@ def _table(task: str, length: int, protocol: str, size: str, forms: dict[str, li
     }  # fmt: skip
 
 
-def _row(form: str, seen: list[Seen]) -> dict[str, Any]:
+def _row(form: str, seen: list[ComparedCell]) -> dict[str, Any]:
     return {
         "form": form, "subject": seen[0].cell.subject, "seeds": [one.cell.seed for one in seen],
         "accuracy": [one.record.at_length.accuracy for one in seen],

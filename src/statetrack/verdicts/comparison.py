@@ -8,13 +8,13 @@ from typing import Any
 from statetrack.results import Record, Store, TrainingRecord
 from statetrack.results import diagnosis as files
 from statetrack.results.diagnosis import Comparison, Diagnosis, LeftOut
-from statetrack.verdicts.ablations import Seen, ablations
+from statetrack.verdicts.ablations import ComparedCell, ablations
 from statetrack.verdicts.patterns import patterns
 
 
-def seen_in(records: Iterable[Record], diagnoses: Mapping[str, Diagnosis]) -> list[Seen]:
+def seen_in(records: Iterable[Record], diagnoses: Mapping[str, Diagnosis]) -> list[ComparedCell]:
     """The trained cells that have a result, each with its diagnosis, if there is one of its key; sorted."""
-    seen = [Seen(record, diagnoses.get(record.cell.key)) for record in records
+    seen = [ComparedCell(record, diagnoses.get(record.cell.key)) for record in records
             if isinstance(record, TrainingRecord) and record.finished]  # fmt: skip
     return sorted(seen, key=lambda one: (one.cell.task, one.cell.length, one.cell.subject, one.cell.seed))
 
@@ -35,7 +35,7 @@ def compare(store: Store, left_out: Sequence[LeftOut] = ()) -> Comparison:
     )
 
 
-def _line(one: Seen, found: Diagnosis) -> dict[str, Any]:
+def _line(one: ComparedCell, found: Diagnosis) -> dict[str, Any]:
     cell = one.cell
     return {
         "key": cell.key, "task": cell.task, "model": cell.subject, "trained": cell.length, "seed": cell.seed,

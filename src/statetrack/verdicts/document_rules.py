@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from statetrack.formatting import fixed
-from statetrack.verdicts.documents import DESIGN, DocumentPrediction, Measure
-from statetrack.verdicts.measured import SEEDS, Measured, by_seed, most
+from statetrack.verdicts.documents import DESIGN, AccuracyTest, DocumentPrediction
+from statetrack.verdicts.measurements import SEEDS, Measurement, by_seed, most
 from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED, Verdict
 
 
-def judge(prediction: DocumentPrediction, records: list[Measured]) -> Verdict:
+def judge(prediction: DocumentPrediction, records: list[Measurement]) -> Verdict:
     test, argument = prediction.test, " ".join(prediction.argument)
     if test is None:
         if prediction.false:
@@ -35,7 +35,7 @@ def judge(prediction: DocumentPrediction, records: list[Measured]) -> Verdict:
     return Verdict(CONFIRMED, f"at {', '.join(map(str, lengths))}: {votes[-1][1]}", seeds)
 
 
-def as_designed(records: list[Measured]) -> list[Measured]:
+def as_designed(records: list[Measurement]) -> list[Measurement]:
     """The document trains a network at each length, by a protocol of its own. So what a network does beyond its length
     is not meant, and another protocol stands in only for a model and task on which that one was not run.
     """
@@ -51,20 +51,20 @@ def _too_few(model: str, task: str) -> str:
     return f"fewer than {SEEDS} seeds of {model} on {task} trained at a length it speaks of"
 
 
-def _seen(records: list[Measured], lead: str = "; seen: ") -> str:
+def _seen(records: list[Measurement], lead: str = "; seen: ") -> str:
     """What little was seen stands beside the reason why it does not decide."""
     ordered = sorted(records, key=lambda record: (record.length, record.seed))
     shown = [f"{record.model} {fixed(record.accuracy)} at {record.length}" for record in ordered]
     return lead + ", ".join(shown) if shown else ""
 
 
-def _of(records: list[Measured], model: str, test: Measure) -> list[Measured]:
+def _of(records: list[Measurement], model: str, test: AccuracyTest) -> list[Measurement]:
     named = (model, test.task, test.metric)
     found = [record for record in records if (record.model.lower(), record.task, record.metric) == named]
     return [record for record in found if record.length in test.lengths and not record.witness]
 
 
-def _seeds_at(records: list[Measured], length: int) -> dict[int, list[Measured]]:
+def _seeds_at(records: list[Measurement], length: int) -> dict[int, list[Measurement]]:
     return by_seed(record for record in records if record.length == length)
 
 
@@ -72,7 +72,7 @@ def _decided(yes: list[bool], no: list[bool], why: str) -> tuple[str, str]:
     return (CONFIRMED if most(yes) else REFUTED if most(no) else UNDECIDED), why
 
 
-def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int) -> tuple[str, str]:
+def _at(test: AccuracyTest, mine: list[Measurement], others: list[Measurement], length: int) -> tuple[str, str]:
     """The vote at one length."""
     here = [record for record in mine if record.length == length]
     there = [record for record in others if record.length == length]
@@ -103,7 +103,7 @@ def _at(test: Measure, mine: list[Measured], others: list[Measured], length: int
     return _decided(close, apart, f"{shown}, predicted within {value:.2f}")
 
 
-def _along(test: Measure, mine: list[Measured], lengths: list[int]) -> tuple[str, str]:
+def _along(test: AccuracyTest, mine: list[Measurement], lengths: list[int]) -> tuple[str, str]:
     """The votes of the seeds that were measured at the shortest and at the longest length."""
     if len(lengths) < 2:
         return UNDECIDED, "one length only"
@@ -118,6 +118,6 @@ def _along(test: Measure, mine: list[Measured], lengths: list[int]) -> tuple[str
     return _decided([abs(a.accuracy - b.accuracy) <= test.value for a, b in pairs], apart, shown)
 
 
-def _spread(records: list[Measured]) -> str:
+def _spread(records: list[Measurement]) -> str:
     accuracies = [record.accuracy for record in records]
     return f"{fixed(min(accuracies))} to {fixed(max(accuracies))}"

@@ -39,7 +39,7 @@ LINEAR_LOGIT = (
 
 
 @dataclass(frozen=True)
-class Measure:
+class AccuracyTest:
     """How results decide a prediction.
 
     kind        value says
@@ -70,7 +70,7 @@ class DocumentPrediction:
     document: str
     section: str
     says: str
-    test: Measure | None = None
+    test: AccuracyTest | None = None
     false: bool = False
     argument: tuple[str, ...] = ()
 
@@ -83,21 +83,21 @@ def _sections_2() -> Iterator[DocumentPrediction]:
     place = "2, Task 1 (RTC), Expected Results"
     rtc = (64, 256, 1024)
     yield _design("2-rtc-why", "2, Task 1 (RTC)", "RTC needs T nonlinear operations in sequence", None, THRESHOLD)
-    yield _design("2-rtc-e88", place, "E88 99 %", Measure("about", "e88-1l", "rtc", rtc, 0.99, 0.02))
-    full = Measure("at least", "e88-1l", "rtc", rtc, 0.95, metric="full_sequence_accuracy")
+    yield _design("2-rtc-e88", place, "E88 99 %", AccuracyTest("about", "e88-1l", "rtc", rtc, 0.99, 0.02))
+    full = AccuracyTest("at least", "e88-1l", "rtc", rtc, 0.95, metric="full_sequence_accuracy")
     yield _design("2-rtc-e88-full", place, "E88 95 % of whole sequences", full)
-    yield _design("2-rtc-mamba", place, "Mamba2-32L 75 to 85 %", Measure("about", "mamba2-32l", "rtc", rtc, 0.8))
-    full = Measure("at most", "mamba2-32l", "rtc", rtc, 0.5, metric="full_sequence_accuracy")
+    yield _design("2-rtc-mamba", place, "Mamba2-32L 75 to 85 %", AccuracyTest("about", "mamba2-32l", "rtc", rtc, 0.8))
+    full = AccuracyTest("at most", "mamba2-32l", "rtc", rtc, 0.5, metric="full_sequence_accuracy")
     yield _design("2-rtc-mamba-full", place, "Mamba2-32L less than half of the whole sequences", full)
-    half = Measure("about", "linear-rnn", "rtc", rtc, 0.5)
+    half = AccuracyTest("about", "linear-rnn", "rtc", rtc, 0.5)
     yield _design("2-rtc-linear", place, "linear baseline 50 %", half, THRESHOLD)
-    full = Measure("about", "linear-rnn", "rtc", rtc, 0.0, metric="full_sequence_accuracy")
+    full = AccuracyTest("about", "linear-rnn", "rtc", rtc, 0.0, metric="full_sequence_accuracy")
     yield _design("2-rtc-linear-full", place, "linear baseline 0 % of whole sequences", full, THRESHOLD)
     place = "2, Task 2 (TXC), Expected Results"
-    yield _design("2-txc-e88", place, "E88 99 %", Measure("about", "e88-1l", "txc", rtc, 0.99, 0.02), APERIODIC)
-    half = Measure("about", "mamba2-32l", "txc", (1024,), 0.5, 0.03)
+    yield _design("2-txc-e88", place, "E88 99 %", AccuracyTest("about", "e88-1l", "txc", rtc, 0.99, 0.02), APERIODIC)
+    half = AccuracyTest("about", "mamba2-32l", "txc", (1024,), 0.5, 0.03)
     yield _design("2-txc-mamba", place, "Mamba2 50 % + O(D/T)", half, LINEAR_LOGIT)
-    half = Measure("about", "linear-rnn", "txc", (64,), 0.5)
+    half = AccuracyTest("about", "linear-rnn", "txc", (64,), 0.5)
     yield _design("2-txc-linear", place, "linear baseline 50 %", half, LINEAR_LOGIT)
     place = "2, Task 3 (FSM), Expected Results"
     why = (
@@ -105,23 +105,23 @@ def _sections_2() -> Iterator[DocumentPrediction]:
         "what is kept is a number, and no saturation is needed.",
     )
     yield _design("2-fsm-why", "2, Task 3 (FSM)", "a linear state decays, so it cannot remember a crossing", None, why)
-    e88 = Measure("about", "e88-1l", "fsm", (100, 1000), 0.99, 0.02)
+    e88 = AccuracyTest("about", "e88-1l", "fsm", (100, 1000), 0.99, 0.02)
     yield _design("2-fsm-e88", place, "E88 99 % at 100 and 1000", e88)
-    low = Measure("about", "mamba2-32l", "fsm", (100,), 0.9)
+    low = AccuracyTest("about", "mamba2-32l", "fsm", (100,), 0.9)
     yield _design("2-fsm-mamba-100", place, "Mamba2-32L 90 % at T = 100", low, NEARLY_CONSTANT)
-    low = Measure("about", "mamba2-32l", "fsm", (1000,), 0.6)
+    low = AccuracyTest("about", "mamba2-32l", "fsm", (1000,), 0.6)
     yield _design("2-fsm-mamba-1000", place, "Mamba2-32L 60 % at T = 1000", low, NEARLY_CONSTANT)
-    low = Measure("about", "linear-rnn", "fsm", (100, 1000), 0.5)
+    low = AccuracyTest("about", "linear-rnn", "fsm", (100, 1000), 0.5)
     yield _design("2-fsm-linear", place, "linear baseline 50 %", low, NEARLY_CONSTANT)
 
 
 def _sections_3_and_4() -> Iterator[DocumentPrediction]:
     lengths = (16, 32, 64, 128, 256, 512, 1024, 2048)
     for task in ("rtc", "txc", "fsm"):
-        flat = Measure("flat", "e88-1l", task, lengths, 0.02)
+        flat = AccuracyTest("flat", "e88-1l", task, lengths, 0.02)
         yield _design(f"3.3-e88-{task}", "3.3", f"E88's accuracy on {task} is the same at all T", flat)
         against = THRESHOLD if task != "txc" else ()
-        falls = Measure("degrades", "mamba2-4l", task, lengths)
+        falls = AccuracyTest("degrades", "mamba2-4l", task, lengths)
         says = f"Mamba2's accuracy on {task} falls once T is beyond 2^D"
         yield _design(f"3.3-mamba-{task}", "3.3", says, falls, against)
     own = (
@@ -160,7 +160,7 @@ def _table() -> Iterator[DocumentPrediction]:
                 elif task == "fsm" and model != "e88-1l" and percent / 100 < 1 - 5 / length:
                     against = NEARLY_CONSTANT
                 tolerance = 0.02 if model == "e88-1l" else 0.05
-                test = Measure("about", model, task, (length,), percent / 100, tolerance)
+                test = AccuracyTest("about", model, task, (length,), percent / 100, tolerance)
                 says = f"{model} {percent} % on {task} at {length}"
                 yield _design(f"4.2-{task}-{length}-{model}", "4.2", says, test, against)
 
@@ -214,17 +214,17 @@ def _criteria() -> Iterator[DocumentPrediction]:
     lengths = (64, 256, 1024)
     for task in ("rtc", "txc", "fsm"):
         against: tuple[str, ...] = APERIODIC if task == "txc" else ()
-        test = Measure("at least", "e88-1l", task, lengths, 0.95)
+        test = AccuracyTest("at least", "e88-1l", task, lengths, 0.95)
         yield _design(f"8.1-{task}", "8, criterion 1", f"E88 above 95 % on {task} at every T", test, against)
-        test = Measure("degrades", "mamba2-32l", task, lengths)
+        test = AccuracyTest("degrades", "mamba2-32l", task, lengths)
         yield _design(f"8.2-{task}", "8, criterion 2", f"Mamba2 degrades on {task} as T grows, most on TXC", test)
-        test = Measure("about", "linear-rnn", task, lengths, 0.5)
+        test = AccuracyTest("about", "linear-rnn", task, lengths, 0.5)
         against = LINEAR_LOGIT if task == "txc" else THRESHOLD
         yield _design(f"8.3-{task}", "8, criterion 3", f"the linear baseline is at chance on {task}", test, against)
-        test = Measure("alike", "e88-1l-notanh", task, lengths, 0.05, other="mamba2-4l")
+        test = AccuracyTest("alike", "e88-1l-notanh", task, lengths, 0.05, other="mamba2-4l")
         yield _design(f"8.4-{task}", "8, criterion 4", f"E88 without tanh is like Mamba2 on {task}", test)
     for task, value, against in (("txc", 0.4, APERIODIC), ("rtc", 0.15, ()), ("fsm", 0.1, NEARLY_CONSTANT)):
-        test = Measure("gap", "e88-1l", task, (1024,), value, other="mamba2-32l")
+        test = AccuracyTest("gap", "e88-1l", task, (1024,), value, other="mamba2-32l")
         says = f"E88 ahead of Mamba2-32L by {value:.0%} on {task} at 1024"
         yield _design(f"8-gap-{task}", "8, gaps", says, test, against)
 
@@ -239,7 +239,7 @@ def _permutations() -> Iterator[DocumentPrediction]:
     says = "state-space models near 0 %, as they cannot keep the state"
     yield DocumentPrediction("p-ssm", PERMUTATIONS, f"{place}, 1", says, None, True, ssm)
     for group in ("s5", "a5", "c30", "d20"):
-        test = Measure("at most", "mamba2-4l", f"{group}_composition", lengths, 0.05)
+        test = AccuracyTest("at most", "mamba2-4l", f"{group}_composition", lengths, 0.05)
         yield DocumentPrediction(f"p-ssm-{group}", PERMUTATIONS, f"{place}, 1", f"{says}: {group}", test)
     says = "transformers without training for it near 0 %"
     yield DocumentPrediction("p-transformer", PERMUTATIONS, f"{place}, 2", says)
@@ -250,7 +250,7 @@ def _permutations() -> Iterator[DocumentPrediction]:
 
 
 def _design(
-    key: str, section: str, says: str, test: Measure | None = None, against: tuple[str, ...] = ()
+    key: str, section: str, says: str, test: AccuracyTest | None = None, against: tuple[str, ...] = ()
 ) -> DocumentPrediction:
     return DocumentPrediction(key, DESIGN, section, says, test, bool(against), against)
 

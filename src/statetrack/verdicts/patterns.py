@@ -21,9 +21,9 @@ from statetrack.formatting import brief
 from statetrack.intervals import wilson
 from statetrack.results.evaluations import is_solved
 from statetrack.verdicts import document_rules, documents
-from statetrack.verdicts.ablations import Seen, family
+from statetrack.verdicts.ablations import ComparedCell, family
 from statetrack.verdicts.documents import DocumentPrediction
-from statetrack.verdicts.measured import SEEDS, most
+from statetrack.verdicts.measurements import SEEDS, most
 from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED
 
 FLAT = 0.02
@@ -33,7 +33,7 @@ NEAR_ONE = 0.99
 HELD, NOT_HELD = 0.9, 0.5
 
 Votes = dict[str, list[float]]
-Judge = Callable[[list[Seen], list[Seen]], tuple[list[bool], list[bool], str, Votes]]
+Judge = Callable[[list[ComparedCell], list[ComparedCell]], tuple[list[bool], list[bool], str, Votes]]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def is_linear(subject: str) -> bool:
     return subject.startswith("linear-rnn")
 
 
-def quarters(seen: Seen) -> list[tuple[float, float, float]]:
+def quarters(seen: ComparedCell) -> list[tuple[float, float, float]]:
     """(accuracy, low, high) over each quarter of the positions; the interval is over rows."""
     here = seen.record.at_length
     curve = [value for value in here.accuracy_by_position or [] if value is not None]
@@ -75,14 +75,14 @@ def quarters(seen: Seen) -> list[tuple[float, float, float]]:
     return found
 
 
-def _flat(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _flat(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     ends = [(quarters(seen)[0], quarters(seen)[-1]) for seen in mine]
     yes = [abs(a[0] - b[0]) <= FLAT for a, b in ends]
     no = [max(a[1] - b[2], b[1] - a[2]) > FLAT for a, b in ends]
     return yes, no, "first quarter {first}, last quarter {last}", _ends(ends)
 
 
-def _falls(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _falls(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     ends = [(quarters(seen)[0], quarters(seen)[-1]) for seen in mine]
     yes, no = [b[2] < a[1] for a, b in ends], [b[0] >= a[0] for a, b in ends]
     return yes, no, "first quarter {first}, last quarter {last}", _ends(ends)
@@ -92,7 +92,7 @@ def _ends(ends: list[tuple[tuple[float, float, float], tuple[float, float, float
     return {"first": [a[0] for a, _ in ends], "last": [b[0] for _, b in ends]}
 
 
-def _chance(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _chance(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     all_four = [quarters(seen) for seen in mine]
     yes = [all(abs(share - 0.5) <= CLOSE for share, _, _ in four) for four in all_four]
     no = [any(low > 0.5 + CLOSE or high < 0.5 - CLOSE for _, low, high in four) for four in all_four]
@@ -100,19 +100,19 @@ def _chance(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool
     return yes, no, "first quarter {first}, last quarter {last}", numbers
 
 
-def _factors(mine: list[Seen]) -> list[tuple[Seen, float]]:
+def _factors(mine: list[ComparedCell]) -> list[tuple[ComparedCell, float]]:
     known = [(seen, seen.section("gradient").get("per_step")) for seen in mine]
     return [(seen, factor) for seen, factor in known if factor is not None]
 
 
-def _preserved(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _preserved(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     known = _factors(mine)
     kept = [factor**seen.cell.length for seen, factor in known]
     numbers = {"factor": [factor for _, factor in known], "kept": kept}
     return [k >= KEPT for k in kept], [k < KEPT for k in kept], "a factor of {factor} a step, {kept} is kept", numbers
 
 
-def _decays(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _decays(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     known = _factors(mine)
     kept = [factor**seen.cell.length for seen, factor in known]
     largest = [_largest(seen) for seen, _ in known]
@@ -122,12 +122,12 @@ def _decays(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool
     return yes, no, "a factor of {factor} a step, {kept} is kept; largest eigenvalue {eigenvalue}", numbers
 
 
-def _largest(seen: Seen) -> float:
+def _largest(seen: ComparedCell) -> float:
     symbols = seen.section("eigenvalues").get("symbols", [])
     return max((symbol["largest"] for symbol in symbols), default=float("nan"))
 
 
-def held(seen: Seen) -> float | None:
+def held(seen: ComparedCell) -> float | None:
     """R^2 of the probe for the count, at the stop nearest to the length trained on."""
     probe = seen.section("probe")
     if "absent" in probe:
@@ -136,7 +136,7 @@ def held(seen: Seen) -> float | None:
     return probe["count"]["score"][nearest]
 
 
-def _holds(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _holds(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     own, beside = ([score for seen in part if (score := held(seen)) is not None] for part in (mine, others))
     numbers = {"E88": own, "Mamba2": beside}
     if not beside:  # of E88 alone it can be refuted, not confirmed
@@ -146,7 +146,7 @@ def _holds(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool]
     return yes, [min(pair) < NOT_HELD for pair in pairs], "R^2 {E88} against {Mamba2}", numbers
 
 
-def _fails_alike(mine: list[Seen], others: list[Seen]) -> tuple[list[bool], list[bool], str, Votes]:
+def _fails_alike(mine: list[ComparedCell], others: list[ComparedCell]) -> tuple[list[bool], list[bool], str, Votes]:
     own, beside = ([seen.last_quarter for seen in part if seen.last_quarter is not None] for part in (mine, others))
     numbers = {"without tanh": own, "Mamba2": beside}
     if not beside:
@@ -174,7 +174,7 @@ RULES = (
 )  # fmt: skip
 
 
-def patterns(cells: Iterable[Seen]) -> list[dict[str, Any]]:
+def patterns(cells: Iterable[ComparedCell]) -> list[dict[str, Any]]:
     """Every prediction of section 6, for every task, length and model of the folder that it speaks of."""
     done = [seen for seen in cells if seen.record.at_length.accuracy is not None]
     said = {prediction.key: prediction for prediction in documents.predictions()}
@@ -184,8 +184,8 @@ def patterns(cells: Iterable[Seen]) -> list[dict[str, Any]]:
     return found
 
 
-def _judged(rule: Rule, said: DocumentPrediction, cells: list[Seen]) -> Iterator[dict[str, Any]]:
-    def place(seen: Seen) -> tuple[str, int, str]:
+def _judged(rule: Rule, said: DocumentPrediction, cells: list[ComparedCell]) -> Iterator[dict[str, Any]]:
+    def place(seen: ComparedCell) -> tuple[str, int, str]:
         return seen.cell.task, seen.cell.length, seen.cell.subject
 
     mine = sorted((seen for seen in cells if rule.about(seen.cell.subject)), key=place)

@@ -19,14 +19,14 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.results import TrainingRecord
-from statetrack.theory.families import find
-from statetrack.theory.predictions import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
+from statetrack.theory.predictions.families import find
+from statetrack.theory.predictions.predict import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
 from statetrack.verdicts import document_rules
 from statetrack.verdicts.documents import DocumentPrediction
-from statetrack.verdicts.measured import FAR, SEEDS, WITNESS_STEPS, Measured, by_seed, from_record, grouped, most
+from statetrack.verdicts.measurements import FAR, SEEDS, WITNESS_STEPS, Measurement, by_seed, from_record, grouped, most
 from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED, Verdict
 
-Result = Measured | TrainingRecord | Mapping[str, Any]
+Result = Measurement | TrainingRecord | Mapping[str, Any]
 
 
 def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Result]) -> Verdict:
@@ -45,15 +45,15 @@ def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Resul
     return _weights(prediction, own) if prediction.about == "weights" else _training(prediction, own)
 
 
-def _read(result: Result) -> list[Measured]:
-    if isinstance(result, Measured):
+def _read(result: Result) -> list[Measurement]:
+    if isinstance(result, Measurement):
         return [result]
     if isinstance(result, TrainingRecord) or "cell" in result:
         return from_record(result)
-    return [Measured.read(result)]
+    return [Measurement.read(result)]
 
 
-def _weights(prediction: Prediction, records: list[Measured]) -> Verdict:
+def _weights(prediction: Prediction, records: list[Measurement]) -> Verdict:
     trained = by_seed(record for record in records if not record.witness)
     by_hand = any(record.witness and record.surely_solved and record.length >= WITNESS_STEPS for record in records)
     by_training = any(far_out(runs) == "solved" for runs in trained.values())
@@ -75,7 +75,7 @@ def _against(prediction: Prediction, seen: str, seeds: int) -> Verdict:
     return Verdict(REFUTED, seen, seeds)
 
 
-def _training(prediction: Prediction, records: list[Measured]) -> Verdict:
+def _training(prediction: Prediction, records: list[Measurement]) -> Verdict:
     trained = by_seed(record for record in records if not record.witness)
     if len(trained) < SEEDS:
         return Verdict(UNDECIDED, f"fewer than {SEEDS} seeds were trained", len(trained))
@@ -104,9 +104,9 @@ def _training(prediction: Prediction, records: list[Measured]) -> Verdict:
     return Verdict(UNDECIDED, "seeds or intervals do not agree", seeds)
 
 
-def _grows(prediction: Prediction, records: list[Measured]) -> Verdict:
+def _grows(prediction: Prediction, records: list[Measurement]) -> Verdict:
     """More depth must solve longer sequences, and no depth the longest."""
-    depths: dict[int, list[Measured]] = {}
+    depths: dict[int, list[Measurement]] = {}
     for record in records:
         try:
             model = find(record.model)
@@ -131,7 +131,7 @@ def _grows(prediction: Prediction, records: list[Measured]) -> Verdict:
     return Verdict(UNDECIDED, f"longest length solved: {shown}", seeds)
 
 
-def far_out(runs: list[Measured]) -> str:
+def far_out(runs: list[Measurement]) -> str:
     """How one seed did far beyond the length trained on: solved, not solved, or unclear: not far, or not sure.
 
     Trained at several lengths, it solved it if one of the networks did, and did not if all that were tested far out
@@ -143,12 +143,12 @@ def far_out(runs: list[Measured]) -> str:
     return "not solved" if ends and set(ends) == {"not solved"} else "unclear"
 
 
-def _networks(runs: list[Measured]) -> list[list[Measured]]:
+def _networks(runs: list[Measurement]) -> list[list[Measurement]]:
     """The results of one seed, apart by how and at which length it was trained."""
     return list(grouped(runs, lambda record: (record.trained, record.protocol)).values())
 
 
-def _far_out(network: list[Measured]) -> str | None:
+def _far_out(network: list[Measurement]) -> str | None:
     """By its longest length; None where none is far. One that was solved on too few rows to be sure, as streams are,
     leaves the word to the next shorter one.
     """
@@ -159,16 +159,16 @@ def _far_out(network: list[Measured]) -> str | None:
     return next((record.state for record in tested if not (record.solved and record.state == "unclear")), "unclear")
 
 
-def _solved_first(runs: list[Measured]) -> bool:
+def _solved_first(runs: list[Measurement]) -> bool:
     """Whether a network of this seed solved its shortest length."""
     return any(min(network, key=lambda record: record.length).surely_solved for network in _networks(runs))
 
 
-def _faded(runs: list[Measured]) -> bool:
+def _faded(runs: list[Measurement]) -> bool:
     return any(_solved_first(network) and _far_out(network) == "not solved" for network in _networks(runs))
 
 
-def _reach(runs: list[Measured]) -> int:
+def _reach(runs: list[Measurement]) -> int:
     """The longest length that most seeds solved, in one of their networks; 0 for none."""
     tested = _well_tested(runs)
     for length in sorted(tested, reverse=True):
@@ -177,14 +177,14 @@ def _reach(runs: list[Measured]) -> int:
     return 0
 
 
-def _well_tested(runs: list[Measured]) -> dict[int, dict[int, list[Measured]]]:
+def _well_tested(runs: list[Measurement]) -> dict[int, dict[int, list[Measurement]]]:
     """The lengths at which there are seeds enough, and the records of each seed there."""
     lengths = {record.length for record in runs}
     of = {length: by_seed(record for record in runs if record.length == length) for length in lengths}
     return {length: seeds for length, seeds in of.items() if len(seeds) >= SEEDS}
 
 
-def _above_floor(trained: dict[int, list[Measured]]) -> str:
+def _above_floor(trained: dict[int, list[Measurement]]) -> str:
     last = [max(runs, key=lambda record: record.length) for runs in trained.values()]
     ahead = max(record.accuracy - record.floor for record in last)
     return f"the best ended {ahead:+.3f} from its floor"

@@ -14,7 +14,7 @@ import pytest
 from scripted_models import Scripted, compose, sequence, symmetric_by_id
 
 from statetrack.errors import BadInput
-from statetrack.integrations.lm_eval.options import Options
+from statetrack.integrations.lm_eval.options import HarnessOptions
 
 Evaluate = Callable[..., dict[str, Any]]
 S3 = list(permutations(range(3)))
@@ -54,12 +54,12 @@ def test_metadata_chooses_rows_and_is_recorded(evaluate: Evaluate) -> None:
 )
 def test_what_makes_no_sense_is_refused(metadata: dict[str, Any], generates: bool, said: str) -> None:
     with pytest.raises(BadInput, match=said.replace("(", r"\(")):
-        Options.read(metadata, generates)
+        HarnessOptions.read(metadata, generates)
 
 
 def test_the_arguments_of_models_are_none_of_our_options() -> None:
     words = "pretrained tokenizer revision dtype device max_length parallelize trust_remote_code gguf_file peft"
-    assert Options.read(dict.fromkeys(words.split(), "x"), generates=False) == Options()
+    assert HarnessOptions.read(dict.fromkeys(words.split(), "x"), generates=False) == HarnessOptions()
 
 
 # ---- published data --------------------------------------------------------------------------------------------------

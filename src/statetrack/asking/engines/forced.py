@@ -15,11 +15,11 @@ from torch import Tensor
 
 from statetrack.asking.dialogue import Dialogue
 from statetrack.asking.engines.hf import NEWLINE, HFEngine
-from statetrack.asking.engines.memory import Alone, Attention, Recurrent, Resent
+from statetrack.asking.engines.memory import AttentionMemory, RecurrentMemory, ResentMemory, SingleRowMemory
 from statetrack.asking.episode import LETTERS, RIGHT, WRONG, Episode
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
-from statetrack.results.records import Episode as KeptEpisode
+from statetrack.results.records import EpisodeRecord as KeptEpisode
 
 LOGITS = 2**27  # so many are held at a time: a long dialogue with a large vocabulary goes in pieces
 
@@ -80,9 +80,9 @@ def _pass(engine: HFEngine, tokens: list[int], spans: list[Span]) -> tuple[dict[
     """
     asked = [place for span in spans for place in (*span, span.stop)]
     most = max(1, LOGITS // engine.model.config.vocab_size)
-    whole = len(asked) <= most or engine.kind is Resent
+    whole = len(asked) <= most or engine.kind is ResentMemory
     width = len(tokens) if whole else most
-    memory = None if whole else (Attention if engine.kind is Alone else engine.kind)(engine.model, 1)
+    memory = None if whole else (AttentionMemory if engine.kind is SingleRowMemory else engine.kind)(engine.model, 1)
     greedy: dict[int, int] = {}
     logprobs: dict[int, float] = {}
     for begin in range(0, len(tokens), width):
@@ -99,9 +99,9 @@ def _pass(engine: HFEngine, tokens: list[int], spans: list[Span]) -> tuple[dict[
 def _logits(engine: HFEngine, memory: Any, piece: list[int], places: list[int]) -> Tensor:
     """Feed a piece, and give the logits at some places in it. Without a memory it is the whole."""
     kept: dict[str, Any] = {}
-    if isinstance(memory, Attention):
+    if isinstance(memory, AttentionMemory):
         kept = {"past_key_values": memory.cache}
-    elif isinstance(memory, Recurrent):
+    elif isinstance(memory, RecurrentMemory):
         kept = {"cache_params": memory.cache}
     device = engine.model.device
     ids, wanted = torch.tensor([piece], device=device), torch.tensor(places, dtype=torch.long, device=device)

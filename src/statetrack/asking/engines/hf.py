@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from statetrack.asking.engines.chat import Chat, common
-from statetrack.asking.engines.memory import Recurrent, memory_for
+from statetrack.asking.engines.memory import RecurrentMemory, memory_for
 from statetrack.asking.episode import CONTEXT, Reply, Request, without_reasoning
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput, need
@@ -90,7 +90,7 @@ class HFEngine:
         forced = [self._forced_ids(request) for request in requests] if self.forced else None
         written: list[list[int]] = [[] for _ in requests]
         open_rows = [row for row, tokens in enumerate(new) if tokens]
-        if self.kind is Recurrent:
+        if self.kind is RecurrentMemory:
             new = self._fed_to_staying(requests, new)
         logits = self.memory.feed(new)
         while open_rows:

@@ -1,7 +1,7 @@
 """What a model remembers of several dialogues at once, so that every token is processed once.
 
 All memories do the same: `feed` takes the next tokens of every row and gives the logits after each row's last token,
-`cut` forgets the end of rows, `keep` drops rows. `Resent` has no memory and is what the others are tested against.
+`cut` forgets the end of rows, `keep` drops rows. `ResentMemory` keeps nothing; the others are tested against it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GrowingLayer(DynamicLayer):
         return self.keys, self.values
 
 
-class Resent:
+class ResentMemory:
     """No memory: all tokens of all rows go through the model each time."""
 
     def __init__(self, model: Any, rows: int) -> None:
@@ -63,7 +63,7 @@ class Resent:
         self.tokens = [self.tokens[row] for row in rows]
 
 
-class Attention(Resent):
+class AttentionMemory(ResentMemory):
     """Keys and values of all rows in one cache of slots. A slot that a row does not use is masked.
 
     Rows differ in length, replies too. So new tokens are padded on the right, each token is given its own position, and
@@ -148,11 +148,11 @@ class Attention(Resent):
         self.used = self.used[:, slots]
 
 
-class Alone:
+class SingleRowMemory:
     """Each row in a memory of its own, for models that cannot bear gaps between a row's slots (sliding windows)."""
 
     def __init__(self, model: Any, rows: int) -> None:
-        self.rows = [Attention(model, 1) for _ in range(rows)]
+        self.rows = [AttentionMemory(model, 1) for _ in range(rows)]
         self.dropped = 0
 
     @property
@@ -178,7 +178,7 @@ class Alone:
         self.dropped += total - self.processed
 
 
-class Recurrent(Resent):
+class RecurrentMemory(ResentMemory):
     """The recurrent state of each row.
 
     A state cannot be cut, so it is remembered after every feed of several tokens, which is where a prompt ends; single
@@ -244,9 +244,9 @@ def memory_for(model: Any) -> type[Any]:
     """The memory that suits a model: by the kinds of layers that transformers itself caches for it."""
     layers = {type(layer) for layer in DynamicCache(config=model.config).layers}
     if layers == {DynamicLayer}:
-        return Attention
+        return AttentionMemory
     if layers == {LinearAttentionLayer}:
-        return Recurrent
+        return RecurrentMemory
     if all(issubclass(layer, DynamicLayer) and not issubclass(layer, LinearAttentionLayer) for layer in layers):
-        return Alone
-    return Resent
+        return SingleRowMemory
+    return ResentMemory

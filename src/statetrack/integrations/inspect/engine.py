@@ -26,9 +26,9 @@ from statetrack.asking.episode import SERVER, Reply, Request
 from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.errors import BadInput
-from statetrack.integrations.inspect.failures import Try, hidden, judge
+from statetrack.integrations.inspect.failures import Attempt, hidden, judge
 from statetrack.integrations.inspect.refusal import plain
-from statetrack.integrations.inspect.replies import Chat, read
+from statetrack.integrations.inspect.replies import MessageHistory, read
 
 RETRIES = 5
 TIMEOUT = 300  # seconds for one try
@@ -89,15 +89,15 @@ class InspectEngine:
         tries = f"{tried} tries" if tried > 1 else "1 try"
         return replace(came.reply, tokens=spent, detail=f"{came.reply.detail} ({tries})")
 
-    async def _once(self, request: Request) -> Try:
+    async def _once(self, request: Request) -> Attempt:
         # Inspect's own retries are off: they know nothing of empty, cut-off and malformed replies.
         config = GenerateConfig(max_tokens=request.room, max_retries=0)
         try:
-            output = await self.model.generate(Chat().of(request.messages), config=config)
+            output = await self.model.generate(MessageHistory().of(request.messages), config=config)
         except Exception as error:  # a provider may raise anything over a malformed reply
             return judge(error, self.model)
         reply = read(output, request.room)
-        return Try(replace(reply, detail=hidden(reply.detail, self.model)), again=reply.failure == SERVER)
+        return Attempt(replace(reply, detail=hidden(reply.detail, self.model)), again=reply.failure == SERVER)
 
     def _pause(self, tried: int, wanted: float | None) -> float:
         """Seconds before the next try: as long as the server wants, or twice as long as before, give or take half."""

@@ -23,7 +23,7 @@ _FULL = re.compile(
 
 
 @dataclass(frozen=True)
-class Try:
+class Attempt:
     """What came of one request. `again` says whether asking once more may help, `after` how many seconds the server
     wants to be left alone."""
 
@@ -32,7 +32,7 @@ class Try:
     after: float | None = None
 
 
-def judge(error: Exception, model: Model) -> Try:
+def judge(error: Exception, model: Model) -> Attempt:
     """What came of a request that raised an error.
 
     Whatever is not an answer of the server's (a time-out, a broken connection, a text that is no JSON, an object
@@ -43,9 +43,9 @@ def judge(error: Exception, model: Model) -> Try:
     text = said(error, model)
     stays = status is not None and 400 <= status < 500 and status not in PASSING
     if stays and _FULL.search(text):
-        return Try(Reply(failure=CONTEXT, detail=text), again=False)
+        return Attempt(Reply(failure=CONTEXT, detail=text), again=False)
     decision = model.api.should_retry(error)
-    return Try(Reply(failure=SERVER, detail=text), not stays, getattr(decision, "retry_after", None))
+    return Attempt(Reply(failure=SERVER, detail=text), not stays, getattr(decision, "retry_after", None))
 
 
 def _meant(error: Exception) -> Exception:

@@ -20,7 +20,7 @@ from statetrack.asking.tokens import NO_TOKENS, Tokens
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
 
-class Chat:
+class MessageHistory:
     """The history as Inspect's messages. One that was there before stays the same object: Inspect stores it once."""
 
     def __init__(self) -> None:

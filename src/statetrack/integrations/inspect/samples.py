@@ -13,7 +13,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from statetrack import spec
 from statetrack.asking import Dialogue, Episode, Rules, dialogue
 from statetrack.errors import BadInput
-from statetrack.integrations.inspect.replies import Chat
+from statetrack.integrations.inspect.replies import MessageHistory
 from statetrack.tasks import Task
 from statetrack.tasks import task as find_task
 
@@ -57,7 +57,7 @@ def _sample(asked: Dialogue, length: int | None) -> Sample:
     assert request is not None
     return Sample(
         id=asked.sample + 1,  # Inspect counts samples from 1
-        input=Chat().of(request.messages),
+        input=MessageHistory().of(request.messages),
         target=asked.reply(asked.turns[0]) if whole else str(asked.asked),
         metadata={
             "task": asked.task.name,

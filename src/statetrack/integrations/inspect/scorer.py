@@ -21,7 +21,7 @@ from statetrack.errors import BadInput
 from statetrack.integrations.inspect.solvers import RECORD, for_log
 from statetrack.intervals import wilson
 from statetrack.results import schema
-from statetrack.results.records import Episode
+from statetrack.results.records import EpisodeRecord
 
 KEYS = (
     "avg_max_length", "stddev_max_length", "median_max_length", "max_max_length", "min_max_length", "violation_rate",
@@ -33,7 +33,7 @@ def episodes(compat: bool = False) -> Metric:
     """The six result keys of Track the Stat, the number of episodes, and how many of them were cut off by a limit."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        played = [schema.read(Episode, _noted(score)["record"]) for score in scores]
+        played = [schema.read(EpisodeRecord, _noted(score)["record"]) for score in scores]
         cut = sum(record.ended in INTERRUPTIONS for record in played)
         return {**dict.fromkeys(KEYS, math.nan), **results(played, compat), "episodes": len(played), "censored": cut}
 
@@ -99,27 +99,27 @@ def answer() -> Scorer:
     return score
 
 
-def records(log: EvalLog | str | Path) -> list[Episode]:
+def records(log: EvalLog | str | Path) -> list[EpisodeRecord]:
     """The episodes in a log of Inspect's, for `statetrack.asking.summary`: survival, accuracy by position, failures."""
     held = log if isinstance(log, EvalLog) else read_eval_log(str(log))
     scores = [score.metadata or {} for sample in held.samples or [] for score in (sample.scores or {}).values()]
-    return [schema.read(Episode, notes["record"]) for notes in scores if "record" in notes]
+    return [schema.read(EpisodeRecord, notes["record"]) for notes in scores if "record" in notes]
 
 
-def _played(state: TaskState) -> Episode:
+def _played(state: TaskState) -> EpisodeRecord:
     """The record that the solver left; where a limit ended the solver, it was still running."""
     held = state.store.get(RECORD)
     if held is None:
         raise BadInput("no episode was played: choose a solver of statetrack's, such as --solver statetrack/implicit")
-    record = schema.read(Episode, held)
+    record = schema.read(EpisodeRecord, held)
     return replace(record, ended=LIMIT) if record.ended == RUNNING else record
 
 
-def _ended(record: Episode) -> str:
+def _ended(record: EpisodeRecord) -> str:
     return ": ".join(part for part in (record.ended, record.detail) if part)
 
 
-def _notes(state: TaskState, record: Episode) -> dict[str, Any]:
+def _notes(state: TaskState, record: EpisodeRecord) -> dict[str, Any]:
     length = state.metadata["length"] or record.asked
     return {"record": for_log(record), "length": length, "chance": state.metadata["chance"]}
 

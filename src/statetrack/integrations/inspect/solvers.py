@@ -19,10 +19,10 @@ from statetrack.asking.solvers import Human
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said
 from statetrack.integrations.inspect.refusal import said_in_one_line
-from statetrack.integrations.inspect.replies import Chat, read
+from statetrack.integrations.inspect.replies import MessageHistory, read
 from statetrack.integrations.inspect.samples import dialogue_of
 from statetrack.results import schema
-from statetrack.results.records import Episode as KeptEpisode
+from statetrack.results.records import EpisodeRecord as KeptEpisode
 
 RECORD = "statetrack:record"
 TRIES, WAIT = 4, 2.0  # how often an empty or cut-off reply is asked for, and the seconds before the second time
@@ -44,7 +44,7 @@ def plays(who: asking.Solver) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         with said_in_one_line():
             episode = Episode(dialogue_of(state.metadata))
-        chat, model = Chat(), get_model()
+        chat, model = MessageHistory(), get_model()
         state.store.set(RECORD, for_log(episode.record()))
         while (request := episode.request()) is not None:
             if who.needs_model:

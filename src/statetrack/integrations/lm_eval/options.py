@@ -25,7 +25,7 @@ SLIP = 0.8  # likeness of two keys from which on one is taken for the other, mis
 
 
 @dataclass(frozen=True)
-class Options:
+class HarnessOptions:
     """The options of a run, with their defaults.
 
     per_length  rows for each of the lengths 5, 10, ..., 500
@@ -48,7 +48,7 @@ class Options:
     room: int = Rules.room
 
     @classmethod
-    def read(cls, metadata: Mapping[str, Any], generates: bool) -> Options:
+    def read(cls, metadata: Mapping[str, Any], generates: bool) -> HarnessOptions:
         """The options in the harness's metadata.
 
         >>> Options.read({"pretrained": "gpt2", "seed": 3}, generates=False).seed
@@ -64,7 +64,7 @@ class Options:
         return options
 
     def _check(self, generates: bool) -> None:
-        plain = Options()
+        plain = HarnessOptions()
         for name in NUMBERS:
             value, least = getattr(self, name), int(name == "per_length")
             empty = name == "relabel" and value is None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from statetrack.data.audit import audit
 from statetrack.data.identify import claim
 from statetrack.data.maps import KEY, PermutationMap
-from statetrack.data.read import DataSet, Rows, find
+from statetrack.data.read import DataSet, RowChunk, find
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval.definitions import LENGTHS, LOGGER
 from statetrack.integrations.lm_eval.documents import Document, document, spread
@@ -94,7 +94,7 @@ def _by_length(
     return kept
 
 
-def _product(ids: NDArray[np.int64], right: tuple[PermutationMap, Labels], rows: Rows, row: int) -> int:
+def _product(ids: NDArray[np.int64], right: tuple[PermutationMap, Labels], rows: RowChunk, row: int) -> int:
     """p_n ∘ ... ∘ p_1: every point goes through p_1 first."""
     known, labels = right
     codes, inside = known.codes(ids)

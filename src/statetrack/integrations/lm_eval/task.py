@@ -24,7 +24,7 @@ from statetrack.integrations.lm_eval.context import too_long
 from statetrack.integrations.lm_eval.definitions import LOGGER, group_of
 from statetrack.integrations.lm_eval.documents import Document, Generated
 from statetrack.integrations.lm_eval.metrics import aggregations, names
-from statetrack.integrations.lm_eval.options import Options
+from statetrack.integrations.lm_eval.options import HarnessOptions
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
 from statetrack.version import __version__
@@ -43,7 +43,7 @@ class Composition(Task):
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.VERSION = config["metadata"]["version"]
-        self.options = Options.read(config["metadata"], self.generates)
+        self.options = HarnessOptions.read(config["metadata"], self.generates)
         self.group = group_of(config["task"])
         over = "generators" if self.options.style == "generators" else "elements"
         self.composition = GroupTask(group=self.group, over=over)

@@ -16,7 +16,7 @@ from statetrack.tasks.groups.projective import line_generators, plane_generators
 
 
 @dataclass(frozen=True)
-class Family:
+class GroupFamily:
     """Groups made by one rule; each member is a tuple of numbers that fills the patterns and feeds the rule."""
 
     name: str
@@ -89,15 +89,15 @@ def _each(*numbers: int) -> list[tuple[int, ...]]:
 _POWERS = [(2, k) for k in range(1, 6)] + [(p, k) for p in (3, 5) for k in range(1, 5)]
 
 FAMILIES = [
-    Family("symmetric", "s{}", "S{}", symmetric, _each(*range(3, 10))),
-    Family("alternating", "a{}", "A{}", alternating, _each(*range(3, 10))),
-    Family("cyclic", "c{}", "C{}", cyclic, _each(*range(2, 31))),
-    Family("dihedral", "d{}", "D{}", dihedral, _each(*range(3, 21))),
-    Family("quaternion", "q{}", "Q{}", quaternion, _each(8, 16, 32)),
-    Family("frobenius", "f{}", "F{}", frobenius, _each(20, 21)),
-    Family("klein", "v{}", "V{}", klein, _each(4)),
-    Family("elementary_abelian", "z{}_{}", "Z_{}^{}", elementary_abelian, _POWERS),
-    Family("psl", "psl2_{}", "PSL(2,{})", line_generators, _each(2, 3, 4, 5, 7, 8, 9, 11)),
-    Family("psl", "psl3_{}", "PSL(3,{})", plane_generators, _each(2, 3, 4, 5)),
-    Family("mathieu", "m{}", "M{}", mathieu, _each(11, 12)),
+    GroupFamily("symmetric", "s{}", "S{}", symmetric, _each(*range(3, 10))),
+    GroupFamily("alternating", "a{}", "A{}", alternating, _each(*range(3, 10))),
+    GroupFamily("cyclic", "c{}", "C{}", cyclic, _each(*range(2, 31))),
+    GroupFamily("dihedral", "d{}", "D{}", dihedral, _each(*range(3, 21))),
+    GroupFamily("quaternion", "q{}", "Q{}", quaternion, _each(8, 16, 32)),
+    GroupFamily("frobenius", "f{}", "F{}", frobenius, _each(20, 21)),
+    GroupFamily("klein", "v{}", "V{}", klein, _each(4)),
+    GroupFamily("elementary_abelian", "z{}_{}", "Z_{}^{}", elementary_abelian, _POWERS),
+    GroupFamily("psl", "psl2_{}", "PSL(2,{})", line_generators, _each(2, 3, 4, 5, 7, 8, 9, 11)),
+    GroupFamily("psl", "psl3_{}", "PSL(3,{})", plane_generators, _each(2, 3, 4, 5)),
+    GroupFamily("mathieu", "m{}", "M{}", mathieu, _each(11, 12)),
 ]

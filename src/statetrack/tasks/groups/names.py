@@ -25,7 +25,7 @@ MATCHED = ("z60", "a4xz5")
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedGroup:
     """What a name without a product stands for."""
 
     name: str
@@ -35,12 +35,12 @@ class Entry:
 
 
 @cache
-def _catalogue() -> dict[str, Entry]:
+def _catalogue() -> dict[str, NamedGroup]:
     entries = {}
     for family in FAMILIES:
         for numbers in family.members:
             name, usual = family.pattern.format(*numbers), family.usual.format(*numbers).removesuffix("^1")
-            entries[name] = Entry(name, usual, family.name, partial(family.generators, *numbers))
+            entries[name] = NamedGroup(name, usual, family.name, partial(family.generators, *numbers))
     return entries
 
 
@@ -95,7 +95,7 @@ def looks_like_group(text: str) -> bool:
     return "<" in text or any(part in _catalogue() or re.fullmatch(r"z[0-9]+", part) for part in parts)
 
 
-def _factors(name: str) -> list[Entry]:
+def _factors(name: str) -> list[NamedGroup]:
     return [_entry(name, first, last) for first, last in _spans(name)]
 
 
@@ -109,11 +109,11 @@ def _spans(name: str) -> list[tuple[int, int]]:
     return [(before + 1, after) for before, after in zip(cuts, [*cuts[1:], len(name)])]
 
 
-def _entry(name: str, first: int, last: int) -> Entry:
+def _entry(name: str, first: int, last: int) -> NamedGroup:
     text = name[first:last].strip().lower()
     if text.startswith("<"):
         images, tidy = checked(notation.read(name, first, last)), notation.tidy(text)
-        return Entry(tidy, tidy, "generated", lambda: list(images))
+        return NamedGroup(tidy, tidy, "generated", lambda: list(images))
     if text in _catalogue():
         return _catalogue()[text]
     if re.fullmatch(r"z[0-9]+", text):
@@ -123,8 +123,8 @@ def _entry(name: str, first: int, last: int) -> Entry:
     raise unknown("group", text, [*catalogue(), *MATCHED])
 
 
-def _cyclic(text: str) -> Entry:
+def _cyclic(text: str) -> NamedGroup:
     n = int(text[1:]) if len(text) < 9 else MAX_DEGREE + 1
     if not 2 <= n <= MAX_DEGREE:
         raise BadInput(f"group {text!r}: the cyclic group z<n> needs n in 2..{MAX_DEGREE}")
-    return Entry(f"z{n}", f"Z{n}", "cyclic", partial(cyclic, n))
+    return NamedGroup(f"z{n}", f"Z{n}", "cyclic", partial(cyclic, n))

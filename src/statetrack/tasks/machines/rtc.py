@@ -13,7 +13,7 @@ from statetrack.tasks.finite import BinaryTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class BalanceTask(Task):
+class MajorityTask(Task):
     """The answer is 1 while at least half of the inputs so far went up.
 
     The state is the balance s_t = s_{t-1} + 1 for an input that goes up, s_{t-1} - 1 for another: one whole number
@@ -40,7 +40,7 @@ class BalanceTask(Task):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RTC(BalanceTask, BinaryTask):
+class RTC(MajorityTask, BinaryTask):
     """Are at least half of the bits so far ones? y_t = 1 iff the ones among x_1..x_t are at least ceil(t/2).
 
     That is sum(2x - 1) >= 0: a 1 adds one to the balance, a 0 takes one away.

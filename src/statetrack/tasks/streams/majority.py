@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from statetrack.tasks.machines.rtc import BalanceTask
+from statetrack.tasks.machines.rtc import MajorityTask
 from statetrack.tasks.streams.numbers import VALUES, NumbersTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class Majority(BalanceTask, NumbersTask):
+class Majority(MajorityTask, NumbersTask):
     """1 while at least half of the numbers so far are 50 or more: RTC over numbers.
 
     inputs   50 49 12 99 3

@@ -1,0 +1,182 @@
+"""The figures of what was asked of language models: how long they last, and how often they are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from statetrack.asking import metrics
+from statetrack.asking.rules import FORCED
+from statetrack.asking.survival import median_survival
+from statetrack.errors import BadInput
+from statetrack.formatting import plural
+from statetrack.reports.figures import charts
+from statetrack.reports.figures.figure import Figure
+from statetrack.reports.figures.training import DATA, slug
+from statetrack.reports.folder import AskedCell, Folder
+from statetrack.results.records import EpisodeRecord as KeptEpisode
+from statetrack.tasks import task as make_task
+from statetrack.verdicts.measurements import grouped
+
+Row = dict[str, Any]
+
+
+def figures(folder: Folder, task: str) -> list[Figure]:
+    """All figures of the episodes of one task."""
+    turns = [each for each in folder.asked(task) if not is_whole(each)]
+    whole = [each for each in folder.asked(task) if is_whole(each)]
+    made = [survival(folder, task, turns), by_position(folder, task, turns), by_length(folder, task, whole)]
+    return [figure for figure in made if figure is not None]
+
+
+def is_whole(episode: AskedCell) -> bool:
+    """Whether it was one prompt with the whole sequence, and one answer."""
+    return bool(episode.record.cell.protocol.get("way") == "whole")
+
+
+def groups(episodes: Sequence[AskedCell]) -> dict[tuple[str, str, int], list[AskedCell]]:
+    """Episodes that differ in their sample alone, by model, protocol and length."""
+    ordered = sorted(episodes, key=lambda each: (each.protocol, each.length, each.sample))
+    return grouped(ordered, lambda each: (each.model, each.protocol, each.length))
+
+
+def _kept(episodes: Sequence[AskedCell]) -> list[KeptEpisode]:
+    return [each.record.episode for each in episodes]
+
+
+def survival_rows(episodes: Sequence[AskedCell]) -> list[Row]:
+    """The Kaplan-Meier curve of each group as steps, from all at turn 0 to the last turn that was seen."""
+    rows = []
+    for (model, protocol, length), same in groups(episodes).items():
+        shared = {"model": model, "protocol": protocol, "length": length, "episodes": len(same)}
+        points = metrics.survival(_kept(same))
+        last = max(len(each.record.episode.outcomes) for each in same)
+        begin = {"time": 0, "share": 1.0, "low": 1.0, "high": 1.0, "at_risk": len(same)}
+        end = {**(points[-1] if points else begin), "time": last}
+        ends = [end] if not points or last > points[-1]["time"] else []
+        rows += [shared | point for point in (begin, *points, *ends)]
+    return rows
+
+
+def survival(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure | None:
+    rows = survival_rows(episodes)
+    if not rows:
+        return None
+    series = folder.drawn(row["model"] for row in rows)
+    x = charts.count_axis("time", "turn")
+    y = {
+        "field": "share", "type": "quantitative", "scale": {"domain": [0, 1]},
+        "axis": {"title": "episodes without an error", "format": ".0%"},
+    }  # fmt: skip
+    tooltip = [*charts.tips("model", "time", "share", "low", "high", "at_risk", "episodes"), {"field": "protocol"}]
+    band = charts.band(series, x, y, _apart(rows), interpolate="step-after", opacity=0.13)
+    drawn = charts.lines(series, x, y, tooltip, _apart(rows), interpolate="step-after")
+    spec = {"data": DATA, "height": charts.height(series), "layer": [band, *drawn]}
+    return Figure(
+        f"{slug(task)}-survival", f"{task}: how long dialogues last",
+        "The share of episodes without an error after each turn (Kaplan-Meier; an episode that was cut off counts "
+        "as long as it was seen), with its 95 % interval. A curve that stays high keeps track; the turn at which it "
+        "passes 50 % is when half have failed.",
+        f"Survival curves of {plural(len(series), 'subject')} on {task}.",
+        rows, spec,
+    )  # fmt: skip
+
+
+def _apart(rows: Sequence[Row]) -> list[str]:
+    """What tells lines of one model apart."""
+    return [name for name in ("protocol", "length") if len({row[name] for row in rows}) > 1]
+
+
+def _goes_on(rules: dict[str, Any]) -> bool:
+    """Whether every position is answered: after an error too, or in one teacher-forced pass."""
+    return rules.get("history", "stop") != "stop" or bool(rules.get(FORCED))
+
+
+def by_position(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure | None:
+    """Only of episodes that go on after an error: with early stop the survivors are those without one."""
+    going_on = [each for each in episodes if _goes_on(each.record.cell.protocol)]
+    rows = [
+        {"model": model, "protocol": protocol, "length": length, "position": point["position"],
+         "accuracy": point["accuracy"], "low": point["interval"][0], "high": point["interval"][1], "n": point["n"]}
+        for (model, protocol, length), same in groups(going_on).items()
+        for point in metrics.by_position(_kept(same))
+    ]  # fmt: skip
+    if not rows:
+        return None
+    series = folder.drawn(row["model"] for row in rows)
+    x = charts.count_axis("position", "inputs so far")
+    y = charts.share_axis([0.0])
+    tooltip = charts.tips("model", "position", "accuracy", "low", "high", "n")
+    spec = {"data": DATA, "height": charts.height(series), "layer": charts.lines(series, x, y, tooltip, _apart(rows))}
+    return Figure(
+        f"{slug(task)}-asked-positions", f"{task}: answers by position",
+        "The share of right answers after so many inputs, in dialogues that go on after an error or are read in one "
+        "pass.",
+        f"Accuracy by position of {plural(len(series), 'subject')} on {task}.",
+        rows, spec,
+    )  # fmt: skip
+
+
+def length_rows(task: str, episodes: Sequence[AskedCell]) -> list[Row]:
+    """One answer a prompt: the share that is right at each length, and what a blind guess scores."""
+    floor = chance(task)
+    rows = []
+    for (model, protocol, length), same in groups(episodes).items():
+        found = metrics.accuracy(_kept(same))
+        if found["n"]:
+            low, high = found["interval"]
+            rows.append({
+                "model": model, "protocol": protocol, "length": length, "accuracy": found["accuracy"], "low": low,
+                "high": high, "n": found["n"], "floor": floor,
+            })  # fmt: skip
+    return rows
+
+
+def chance(task: str) -> float | None:
+    try:
+        return 1 / make_task(task).outputs
+    except BadInput:  # a task that is not at hand
+        return None
+
+
+def by_length(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure | None:
+    rows = length_rows(task, episodes)
+    if not rows:
+        return None
+    series = folder.drawn(row["model"] for row in rows)
+    x = charts.length_axis([row["length"] for row in rows], "length", "length of the sequence in the prompt")
+    y = charts.share_axis([0.0])
+    tooltip = [*charts.tips("model", "length", "accuracy", "low", "high", "n"), {"field": "protocol"}]
+    bars: Row = {
+        "mark": {"type": "rule", "strokeWidth": 3},
+        "encoding": charts.picked({
+            "x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **charts.by_model(series), "full": 0.25,
+        }),
+    }  # fmt: skip
+    drawn = charts.lines(series, x, y, tooltip, [name for name in _apart(rows) if name != "length"])
+    spec = {"data": DATA, "height": charts.height(series), "layer": [*charts.floor_layers(x, y), bars, *drawn]}
+    return Figure(
+        f"{slug(task)}-asked", f"{task}: one answer a prompt",
+        "The share of right final answers against the length of the sequence, with its 95 % interval (Wilson) and, "
+        "dashed, what a blind guess scores.",
+        f"Accuracy of {plural(len(series), 'subject')} on {task} at "
+        f"{plural(len({row['length'] for row in rows}), 'length')}.",
+        rows, spec,
+    )  # fmt: skip
+
+
+def summary_rows(folder: Folder, task: str) -> list[Row]:
+    """One row a group of episodes: how long they last and what they cost."""
+    rows = []
+    for (model, _, length), same in groups(folder.asked(task)).items():
+        found = metrics.summary(_kept(same))
+        tokens, (low, high) = found["tokens"], found["avg_interval"]
+        rows.append({
+            "model": model, "length": length, "episodes": found["episodes"],
+            "right before the first error": round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}",
+            "half failed by turn": median_survival(found["survival"]), "right answers": found["accuracy"]["accuracy"],
+            "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
+            "tokens out": tokens["generated"],
+            "seconds": round(sum(each.record.seconds or 0.0 for each in same), 1),
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: -row["right before the first error"])

@@ -1,0 +1,191 @@
+"""What the numbers say, in sentences. Every number in them is worked out from the records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from statetrack.formatting import plural, shown, verb
+from statetrack.reports.figures import asking, diagnosis
+from statetrack.reports.folder import DiagnosedCell, Folder, by_model
+from statetrack.reports.predictions import PredictionRow
+from statetrack.results.diagnosis import FADES, NEVER, NO_STATE, STAYS, UNREAD
+from statetrack.verdicts.judge import JudgedSentence, counts
+from statetrack.verdicts.measurements import SEEDS, grouped
+from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED
+from statetrack.verdicts.tracked_length import ModelContrast, TrackedLength, reach
+
+MOST_NAMED = 4
+VERBS = {
+    STAYS: "keeps its states apart",
+    NEVER: "never represents the state",
+    NO_STATE: "shows no state",
+    UNREAD: "does not read its state out",
+    "unclear": "is unclear",
+}
+
+
+def apart(found: ModelContrast) -> str:
+    """Whether a task tells the models with a state apart."""
+    floor = f", and a guess scores {shown(found.floor)}" if found.floor is not None else ""
+    span = f"from {shown(found.worst)} to {shown(found.best)}" if found.best > found.worst else shown(found.best)
+    scores = (
+        f"Trained at {found.trained:,}, at the end of rows of {found.tested:,} the {found.models} models with a "
+        f"state score {span}{floor}"
+    )
+    if found.apart:
+        return f"{scores}: this task tells them apart."
+    room = "" if found.room else " There is hardly room for a difference."
+    return f"{scores}: this task does not tell them apart.{room}"
+
+
+def summary(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> list[str]:
+    """The lines under the title: what was done, one for each task, what was looked into, what was predicted."""
+    if not folder.cells:
+        return ["This folder holds no results yet." + _planned(folder)]
+    if not folder.runs and not folder.episodes:
+        return [f"No cell of this folder has a result: {_standing(folder)}."]
+    tasks = [_task(folder, task) for task in folder.tasks]
+    said = [_what(folder), *tasks, *_diagnosed(folder), _judged(lines), _claimed(sentences), _seeds(folder)]
+    return [sentence for sentence in said if sentence]
+
+
+def _planned(folder: Folder) -> str:
+    missing = folder.status.counts["missing"]
+    return f" {plural(missing, 'cell')} {verb(missing)} planned." if missing else ""
+
+
+def _standing(folder: Folder) -> str:
+    return ", ".join(f"{count} {name}" for name, count in folder.status.counts.items() if count)
+
+
+def _what(folder: Folder) -> str:
+    parts = []
+    if folder.runs:
+        lengths = sorted({run.trained for run in folder.runs})
+        between = f"{lengths[0]:,}" if len(lengths) == 1 else f"{lengths[0]:,} to {lengths[-1]:,}"
+        models = len({run.model for run in folder.runs})
+        tasks = len({run.task for run in folder.runs})
+        parts.append(
+            f"{plural(models, 'model')} trained on {plural(tasks, 'task')} at length {between}, "
+            f"{plural(len(folder.runs), 'cell')} in all"
+        )
+    if folder.episodes:
+        subjects = len({each.model for each in folder.episodes})
+        parts.append(f"{plural(subjects, 'subject')} asked in {plural(len(folder.episodes), 'episode')}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _task(folder: Folder, task: str) -> str:
+    """Who keeps track of a task, and how far, under its first protocol."""
+    protocols = folder.protocols(task)
+    if not protocols:
+        return _asked(folder, task)
+    models = by_model(folder.of(task, protocols[0]))
+    found = {model: reach(run.record for run in runs) for model, runs in models.items()}
+    under = f" under {protocols[0]}" if len(protocols) > 1 else ""
+    whole = {model: row for model, row in found.items() if row.reach and row.reach == row.longest}
+    some = {model: row for model, row in found.items() if 0 < row.reach < row.longest}
+    none = [model for model, row in found.items() if not row.reach]
+    said = []
+    if whole:
+        guess = ", but a guess scores 99 % there as well" if all(row.easy for row in whole.values()) else ""
+        far = _as_far([row.reach for row in whole.values()])
+        said.append(f"{_names(list(whole))} {verb(len(whole))} right {far}{guess}")
+    if some:
+        said.append(_lost(some))
+    if none:
+        said.append(f"{_names(none)} {'does' if len(none) == 1 else 'do'} not solve it")
+    return f"On {task}{under}, {'; '.join(said)}."
+
+
+def _as_far(lengths: Sequence[int]) -> str:
+    """
+    >>> _as_far([192, 192]), _as_far([4096, 32768])
+    ('to 192, the longest tested', 'as far as tested, 4,096 to 32,768')
+    """
+    low, high = min(lengths), max(lengths)
+    return f"to {low:,}, the longest tested" if low == high else f"as far as tested, {low:,} to {high:,}"
+
+
+def _asked(folder: Folder, task: str) -> str:
+    """How long each subject lasts in dialogues, or how often it is right in one answer, the best first."""
+    rows = asking.summary_rows(folder, task)
+    turns = {each.model for each in folder.asked(task) if not asking.is_whole(each)}
+    last = {row["model"]: row["right before the first error"] for row in rows if row["model"] in turns}
+    share = {row["model"]: row for row in rows if row["model"] not in turns and row["right answers"] is not None}
+    said = []
+    if last:
+        best = sorted(last, key=lambda model: -last[model])[: 2 * MOST_NAMED]
+        said.append("turns before the first error: " + ", ".join(f"{model} {last[model]:,.1f}" for model in best))
+    if share:
+        best = sorted(share, key=lambda model: -share[model]["right answers"])[: 2 * MOST_NAMED]
+        told = (f"{model} {shown(share[model]['right answers'])} at {share[model]['length']:,}" for model in best)
+        said.append("right final answers: " + ", ".join(told))
+    return f"On {task}, {'; '.join(said)}." if said else ""
+
+
+def _lost(found: dict[str, TrackedLength]) -> str:
+    lost = {model: row.lost_at or 0 for model, row in sorted(found.items(), key=lambda each: -each[1].reach)}
+    if len(lost) > MOST_NAMED:
+        return f"{len(lost)} models lose it, between {min(lost.values()):,} and {max(lost.values()):,}"
+    at = {n: [model for model, where in lost.items() if where == n] for n in lost.values()}
+    return ", ".join(f"{_names(same)} {'loses' if len(same) == 1 else 'lose'} it by {n:,}" for n, same in at.items())
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} models"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _diagnosed(folder: Folder) -> list[str]:
+    """What the diagnoses of each task conclude of each model, with the lengths at which those that fade do."""
+    said = []
+    for task in dict.fromkeys(each.found.task for each in folder.diagnoses):
+        found = grouped(diagnosis.of(folder, task), lambda each: each.label)
+        parts = [f"{label} {_concluded(same)}" for label, same in found.items()]
+        if len(parts) <= 2 * MOST_NAMED:
+            said.append(f"Looked into on {task}: {'; '.join(parts)}.")
+    return said
+
+
+def _concluded(found: Sequence[DiagnosedCell]) -> str:
+    words = [each.found.conclusion for each in found]
+    conclusions = " or ".join(dict.fromkeys(VERBS.get(word, word) for word in words))
+    fading = [row for row in diagnosis.reach_rows(found) if row["conclusion"] == FADES]
+    lengths = [row["measured"] for row in fading if row["measured"]]
+    if not lengths:
+        return conclusions
+    span = f"{min(lengths):,.0f}" if min(lengths) == max(lengths) else f"{min(lengths):,.0f} to {max(lengths):,.0f}"
+    return f"{conclusions}, below 90 % at {span}"
+
+
+def _judged(lines: Sequence[PredictionRow]) -> str:
+    return _verdicts("theory", counts(line.judged for line in lines))
+
+
+def _claimed(sentences: Sequence[JudgedSentence]) -> str:
+    """Of what results stand beside; the rest an argument refutes before anything runs."""
+    return _verdicts("the design documents", Counter(each.verdict.outcome for each in sentences if each.measured))
+
+
+def _verdicts(whose: str, found: Counter[str]) -> str:
+    if not found:
+        return ""
+    return (
+        f"Of {plural(sum(found.values()), 'prediction')} of {whose} {found[CONFIRMED]} "
+        f"{verb(found[CONFIRMED])} confirmed, {found[REFUTED]} refuted and {found[UNDECIDED]} undecided."
+    )
+
+
+def _seeds(folder: Folder) -> str:
+    groups: dict[tuple[str, str, str, int], set[int]] = {}
+    for run in folder.runs:
+        groups.setdefault((run.task, run.model, run.protocol, run.trained), set()).add(run.seed)
+    few = sum(len(seeds) < SEEDS for seeds in groups.values())
+    if not few:
+        return ""
+    which = "All" if few == len(groups) else f"{few} of {len(groups)}"
+    return f"{which} settings rest on fewer than {SEEDS} seeds, too few to judge what training finds."

@@ -1,0 +1,101 @@
+"""How a folder stands: what is done, running, failed, skipped and missing, and how long the rest may take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from statetrack.results import claims, plans
+from statetrack.results.pace import CostBySubject, Pace
+from statetrack.results.records import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Record
+from statetrack.results.store import Damage, Store
+
+RUNNING, MISSING = "running", "missing"
+ORDER = (DONE, DIVERGED, RUNNING, FAILED, SKIPPED, MISSING)
+
+
+@dataclass
+class Status:
+    """Counts by status, and what they leave to do."""
+
+    counts: dict[str, int]
+    sweeps: dict[str, dict[str, int]]
+    damaged: list[Damage]
+    failures: list[Record]
+    skipped: Counter[str]
+    workers: int  # units that run now
+    seconds_left: float | None
+    beyond: int = 0  # results of no sweep of this folder
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.counts, "damaged": [str(each) for each in self.damaged],
+            "failures": [f"{each.cell}: {each.reason}" for each in self.failures],
+            "skipped_because": dict(self.skipped), "units_running": self.workers, "seconds_left": self.seconds_left,
+            "sweeps": self.sweeps, "of_no_sweep": self.beyond,
+        }  # fmt: skip
+
+
+def status(store: Store) -> Status:
+    """Read the whole folder once."""
+    sweeps = list(plans.saved(store))
+    planned = plans.entries(sweeps)
+    lacking: dict[str, list[int]] = {}
+    held: dict[str, str] = {}
+    damaged, failures, skipped, pace = [], [], Counter[str](), Pace()
+    for key, record in store.entries({key: entry.cell for key, entry in planned.items()}):
+        if isinstance(record, Damage):
+            damaged.append(record)
+            continue
+        if key in planned and record.finished:
+            lacking[key] = record.lacks(planned[key].streams)
+        held[key] = record.status
+        if held[key] == FAILED:
+            failures.append(record)
+        elif held[key] == SKIPPED:
+            skipped[record.reason] += 1
+        elif key in planned and record.seconds:
+            pace.add(planned[key].cell.subject, planned[key].cost, record.seconds)
+    undone = {key for key in planned if held.get(key) not in FINISHED or lacking[key]}
+    running = {key: since for key, since in claims.running(store) if key in undone}
+
+    def standing(key: str, streams: Iterable[int]) -> str:
+        """By what is asked for: one sweep may ask for a longer stream than another."""
+        if key in running:
+            return RUNNING
+        return MISSING if lacking.get(key) and set(streams) & set(lacking[key]) else held.get(key, MISSING)
+
+    of = {key: standing(key, planned[key].streams if key in planned else ()) for key in {**planned, **held}}
+    workers = len(set(running.values()))
+    left = CostBySubject()
+    for key, entry in planned.items():
+        if of[key] in (RUNNING, FAILED, MISSING):
+            left.add(entry.cell.subject, entry.cost)
+    return Status(
+        counts=_count(of.values()),
+        sweeps={each.name: _count(standing(one.cell.key, one.streams) for one in each.entries) for each in sweeps},
+        damaged=damaged,
+        failures=failures,
+        skipped=skipped,
+        workers=workers,
+        seconds_left=pace.seconds_left(left, workers),
+        beyond=sum(key not in planned for key in held),
+    )
+
+
+def by_reason(failures: list[Record]) -> list[str]:
+    """A line for each reason: one fault may fail many cells."""
+    reasons: dict[str, list[Record]] = {}
+    for failure in failures:
+        reasons.setdefault(failure.reason, []).append(failure)
+    return [
+        f"failed{f' {len(same)}, first' if len(same) > 1 else ':'} {same[0].cell}: {reason}"
+        for reason, same in reasons.items()
+    ]
+
+
+def _count(statuses: Any) -> dict[str, int]:
+    counts = Counter(statuses)
+    return {name: counts[name] for name in ORDER}

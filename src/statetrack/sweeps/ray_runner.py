@@ -1,0 +1,158 @@
+"""Run a sweep on a Ray cluster. The caller's process holds the claims and writes the folder, so that no node needs to
+see it; nodes send records and weights home. Ray retries what it loses with a node; what it gives up is tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from statetrack.errors import BadInput, need
+from statetrack.results import AskedRecord, Cell, Store, TrainingRecord
+from statetrack.sweeps.local import TICK, Tick
+from statetrack.sweeps.schedule import Schedule
+from statetrack.sweeps.units import LOST, Outcome, Unit
+from statetrack.sweeps.work import claimed, perform
+
+MOST_CLAIMED = 400  # cells in flight: each claim is an open file
+RETRIES = 3  # by Ray, of a task whose node or worker died
+
+Files = dict[str, bytes]  # by name
+Home = list[tuple[str, Outcome, Files]]  # of each cell, by key
+
+
+def with_ray(schedule: Schedule, address: str, per_gpu: int, weights: bool, tick: Tick) -> None:
+    """Keep the cluster busy until all units are settled or it is time to stop."""
+    ray = need("ray", "ray", "a sweep on Ray")
+    ours = not ray.is_initialized()
+    if ours:
+        _connect(ray, address)
+    try:
+        _feed(ray, schedule, per_gpu, weights, tick)
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise BadInput(f"no Ray cluster at {address}: {' '.join(str(error).split())}") from None
+
+
+def _feed(ray: Any, schedule: Schedule, per_gpu: int, weights: bool, tick: Tick) -> None:
+    remote = ray.remote(at_node)
+    flying: dict[Any, UnitInFlight] = {}
+    try:
+        while not schedule.over and not tick():
+            _launch(ray, remote, schedule, flying, per_gpu, weights)
+            if not flying:
+                time.sleep(TICK)
+                continue
+            ray.wait(list(flying), num_returns=1, timeout=TICK)
+            ready, _ = ray.wait(list(flying), num_returns=len(flying), timeout=0)
+            for reference in ready:
+                flying.pop(reference).land(ray, reference, schedule)
+    finally:
+        for reference, flight in flying.items():
+            ray.cancel(reference, force=True)
+            flight.claims.close()
+
+
+class UnitInFlight:
+    """A unit that is under way: its claims, and the cells that are ours."""
+
+    def __init__(self, unit: Unit, schedule: Schedule) -> None:
+        self.unit = unit
+        self.claims = ExitStack()
+        self.mine, self.outcomes = self.claims.enter_context(claimed(unit, schedule.store))
+
+    def land(self, ray: Any, reference: Any, schedule: Schedule) -> None:
+        """Write down what came home."""
+        with self.claims:
+            try:
+                home: Home = ray.get(reference)
+            except ray.exceptions.RayError as error:
+                reason = f"lost by Ray ({type(error).__name__})"
+                self.outcomes |= {cell.key: Outcome(LOST, 0.0, reason) for cell in self.mine}
+            else:
+                self._keep(home, schedule)
+        schedule.settle(self.unit, self.outcomes)
+
+    def _keep(self, home: Home, schedule: Schedule) -> None:
+        for key, outcome, files in home:
+            for name in sorted(files, reverse=True):  # weights, then the record: where it is, its files are
+                schedule.store.put(name, files[name], outcome.seconds)
+            self.outcomes[key] = outcome
+
+
+def _launch(
+    ray: Any, remote: Any, schedule: Schedule, flying: dict[Any, UnitInFlight], per_gpu: int, weights: bool
+) -> None:
+    slots, gpus = _slots(ray)
+    while len(flying) < 2 * slots and sum(len(flight.mine) for flight in flying.values()) < MOST_CLAIMED:
+        unit = schedule.next()
+        if unit is None:
+            return
+        flight = UnitInFlight(unit, schedule)
+        if not flight.mine:
+            flight.claims.close()
+            schedule.settle(unit, flight.outcomes)
+            continue
+        asked = options(unit, 1 / per_gpu if gpus else 0.0)
+        flying[remote.options(**asked).remote(unit.of(flight.mine), _held(schedule.store, flight.mine), weights)] = (
+            flight
+        )
+
+
+def _slots(ray: Any) -> tuple[int, int]:
+    held = ray.cluster_resources()
+    return max(4, int(held.get("CPU", 0))), int(held.get("GPU", 0))
+
+
+def options(unit: Unit, gpus: float) -> dict[str, Any]:
+    """What Ray is asked for: one core and a share of a GPU, unless the block says otherwise.
+
+    >>> options(Unit("", (), 1.0, {"cpus": 2, "tpu_host": 1}), 0.25)["resources"]
+    {'tpu_host': 1}
+    """
+    own = dict(unit.resources)
+    asked: dict[str, Any] = {"num_cpus": own.pop("cpus", 1), "num_gpus": own.pop("gpus", gpus), "max_retries": RETRIES}
+    if unit.alone and asked["num_gpus"]:
+        asked["num_gpus"] = max(1, asked["num_gpus"])
+    if "memory_gb" in own:
+        asked["memory"] = int(own.pop("memory_gb") * 2**30)
+    return asked | {"resources": own}
+
+
+def _held(store: Store, cells: Iterable[Cell]) -> Files:
+    """What the folder holds of cells that are not finished yet, for the node to go on from."""
+    return {
+        path.name: path.read_bytes()
+        for cell in cells
+        if isinstance(store.record(cell), TrainingRecord | AskedRecord)
+        for ending in ("json", "safetensors")
+        for path in store.files(cell, ending)
+    }
+
+
+def at_node(unit: Unit, held: Files, weights: bool) -> Home:
+    """Run a unit on the node where this is, and send all of it home."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "results")
+        for name, data in held.items():
+            store.put(name, data)
+        outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
+        if any(outcome.status == LOST for outcome in outcomes.values()):
+            os._exit(1)  # nothing more runs on the GPU in this process: Ray tries in another
+        return [(cell.key, outcomes[cell.key], _files(store, cell)) for cell in unit.cells]
+
+
+def _files(store: Store, cell: Cell) -> Files:
+    return {path.name: path.read_bytes() for path in store.folder.glob(f"{cell.key}.*")}

@@ -1,0 +1,1 @@
+"""What can be guessed without tracking the state."""

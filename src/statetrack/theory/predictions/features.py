@@ -1,0 +1,152 @@
+"""What the predictions ask about a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.tasks.base import Task
+from statetrack.tasks.finite import FiniteTask
+from statetrack.tasks.groups import Group
+from statetrack.tasks.groups.permutations import MAX_DEGREE
+from statetrack.theory.algebra.monoid import is_permutation, letter_maps
+from statetrack.theory.algebra.monoid_facts import definite_after
+from statetrack.theory.algebra.passport import Passport, passport
+from statetrack.theory.algebra.reflections import Reflections, least_reflections, swaps_needed
+from statetrack.theory.algebra.simple_groups import prime_factors
+from statetrack.theory.floors.markov import process
+
+MOST_PAIRED = 1000  # states whose pairs are looked at
+
+
+@dataclass(frozen=True)
+class Features:
+    """A task with its passport and what follows from it."""
+
+    task: Task
+
+    @cached_property
+    def passport(self) -> Passport:
+        return passport(self.task)
+
+    @cached_property
+    def balance(self) -> bool:
+        """A running majority."""
+        from statetrack.tasks.machines.rtc import MajorityTask
+
+        return isinstance(self.task, MajorityTask)
+
+    @cached_property
+    def threshold(self) -> bool:
+        """The answer is a threshold of a sum over the inputs: RTC, FSM."""
+        from statetrack.tasks.machines.fsm import FSM
+
+        return self.balance or isinstance(self.task, FSM)
+
+    @property
+    def regular(self) -> bool:
+        return self.passport.monoid is not None
+
+    @property
+    def aperiodic(self) -> bool | None:
+        return self.passport.monoid.aperiodic if self.passport.monoid is not None else None
+
+    @property
+    def quasi_aperiodic(self) -> bool | None:
+        return self.passport.monoid.quasi_aperiodic if self.passport.monoid is not None else None
+
+    @property
+    def longest_period(self) -> int:
+        """The longest cycle that one repeated input makes."""
+        return max(self.passport.periods, default=1)
+
+    @property
+    def group_names(self) -> str:
+        """The groups that the task holds, in words."""
+        return ", ".join(group.name for group in self.passport.monoid.groups) if self.passport.monoid else ""
+
+    @cached_property
+    def group_primes(self) -> set[int]:
+        """The primes that divide the orders of the groups it holds."""
+        groups = self.passport.monoid.groups if self.passport.monoid else ()
+        return {p for group in groups for p in prime_factors(group.order)}
+
+    @cached_property
+    def twos(self) -> int:
+        """How many factors C2 the largest of its groups has."""
+        groups = self.passport.monoid.groups if self.passport.monoid else ()
+        return max((group.factors.count("C2") for group in groups), default=0)
+
+    @cached_property
+    def reach(self) -> int | None:
+        """How many last inputs decide the answer; None when no number does."""
+        from statetrack.tasks.streams.echo import Echo
+        from statetrack.tasks.streams.window_median import WindowMedian
+
+        if isinstance(self.task, Echo):
+            return self.task.k + 1
+        if isinstance(self.task, WindowMedian):
+            return self.task.k
+        if isinstance(self.task, FiniteTask) and self.aperiodic:
+            return definite_after(self.task.automaton.minimised().steps)
+        return None
+
+    @cached_property
+    def flip_flop(self) -> bool:
+        """Every input keeps the state or sets it: a memory that is written and held."""
+        if not isinstance(self.task, FiniteTask) or not self.aperiodic or self.passport.states is None:
+            return False
+        letters = letter_maps(self.task.automaton.minimised().steps)
+        kept = (letters == np.arange(letters.shape[1])).all(axis=1)
+        return bool((kept | (letters == letters[:, :1]).all(axis=1)).all())
+
+    @cached_property
+    def forgets(self) -> bool:
+        """Whether random inputs soon wipe out the past, so that rows never ask how long a state is held."""
+        if not isinstance(self.task, FiniteTask) or self.acting is not None:
+            return False
+        law = process(self.task)
+        return law is not None and law.states <= MOST_PAIRED and law.forgets()
+
+    @cached_property
+    def acting(self) -> tuple[Group, NDArray[Any]] | None:
+        """The group that the inputs generate by permuting, and their IDs; None where they do not, or of many points."""
+        from statetrack.tasks.groups.task import GroupTask
+        from statetrack.tasks.stories.cups import Cups
+
+        if isinstance(self.task, GroupTask):
+            return self.task.group_object, np.unique(self.task.letters)
+        if not isinstance(self.task, FiniteTask):
+            return None
+        letters = self._swaps() if isinstance(self.task, Cups) else letter_maps(self.task.automaton.minimised().steps)
+        if letters.shape[1] > MAX_DEGREE or not is_permutation(letters).all():
+            return None
+        group = Group.from_generators(letters)
+        return group, np.asarray(group.id_of(letters)) if group.order <= 10**6 else np.zeros(0, np.int64)
+
+    def _swaps(self) -> NDArray[Any]:
+        n = self.task.n  # type: ignore[attr-defined]
+        rows = np.tile(np.arange(n), (self.task.inputs, 1))
+        for row, (a, b) in zip(rows, self.task.swaps):  # type: ignore[attr-defined]
+            row[[a, b]] = b, a
+        return rows
+
+    @cached_property
+    def reflections(self) -> Reflections | None:
+        """The least number of reflections a token, for a task that is a group."""
+        if self.acting is None or not len(self.acting[1]):
+            return None
+        group, letters = self.acting
+        return least_reflections(group, None if len(letters) == group.order else letters)
+
+    @cached_property
+    def swaps(self) -> int | None:
+        """The most swaps of points that one input is made of, for a task that is a group."""
+        if self.acting is None or not len(self.acting[1]):
+            return None
+        group, letters = self.acting
+        return swaps_needed(group, None if len(letters) == group.order else letters)

@@ -1,0 +1,88 @@
+"""Batches for training: made by the task's own sampler while the model works on the batch before."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from statetrack.tasks.base import Task
+from statetrack.tasks.finite import FiniteTask
+from statetrack.training.torch_sampler import TorchSampler, has_twin
+
+
+class ReplicaRows(NamedTuple):
+    """Rows of all replicas as tensors (R, B, T)."""
+
+    inputs: Tensor
+    targets: Tensor
+    mask: Tensor
+
+
+class BatchRequest(NamedTuple):
+    """What one replica reads at one step: rows first..first+count-1 of this length and seed, seen to `length` of T."""
+
+    seed: int
+    length: int
+    first: int
+
+
+class Batches:
+    """Serves training batches; the batch expected next is prepared in the background."""
+
+    def __init__(self, task: Task, device: torch.device) -> None:
+        self.task, self.device = task, device
+        self.twin = (
+            TorchSampler(task, device)
+            if device.type == "cuda" and isinstance(task, FiniteTask) and has_twin(task)
+            else None
+        )
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="feed")
+        self._ready: tuple[tuple[tuple[BatchRequest, ...], int], Future[ReplicaRows]] | None = None
+
+    def get(self, wanted: tuple[BatchRequest, ...], count: int, following: tuple[BatchRequest, ...]) -> ReplicaRows:
+        """The rows wanted now; those that will probably be wanted next are begun."""
+        if self.twin:
+            return self._make(wanted, count)
+        rows = self._take((wanted, count)) or self._make(wanted, count)
+        self._ready = ((following, count), self._worker.submit(self._make, following, count))
+        if self.device.type == "cuda":
+            rows = ReplicaRows(*(tensor.pin_memory().to(self.device, non_blocking=True) for tensor in rows))
+        return rows
+
+    def _take(self, key: tuple[tuple[BatchRequest, ...], int]) -> ReplicaRows | None:
+        if self._ready is None or self._ready[0] != key:
+            return None
+        return self._ready[1].result()
+
+    def _make(self, wanted: tuple[BatchRequest, ...], count: int) -> ReplicaRows:
+        """A shorter replica's rows are filled up with zeros that nobody asks about: models are causal."""
+        longest = max(want.length for want in wanted)
+        return ReplicaRows(
+            *(torch.stack(parts) for parts in zip(*(self._one(want, count, longest) for want in wanted)))
+        )
+
+    def _one(self, want: BatchRequest, count: int, longest: int) -> tuple[Tensor, Tensor, Tensor]:
+        if self.twin:
+            parts = self.twin.sample(want.length, count, want.seed, "train", want.first)
+        else:
+            batch = self.task.sample(want.length, count, want.seed, "train", want.first)
+            parts = tensors(batch.inputs, batch.targets, batch.mask)
+        short = longest - want.length
+        inputs, targets, mask = (torch.nn.functional.pad(part, (0, short)) if short else part for part in parts)
+        return inputs, targets, mask
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=True, cancel_futures=True)
+
+
+def tensors(inputs: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+    """A batch as torch wants it: ids and classes int64, the mask bool."""
+    return (
+        torch.from_numpy(inputs.astype(np.int64)),
+        torch.from_numpy(targets.astype(np.int64)),
+        torch.from_numpy(mask.astype(bool)),
+    )

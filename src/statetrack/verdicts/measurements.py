@@ -1,0 +1,204 @@
+"""Results as the verdict reads them, and how the record of a training becomes such results."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from statetrack.errors import BadInput
+from statetrack.results import Record, TrainingRecord, records
+from statetrack.results.cell import STREAM
+from statetrack.results.evaluations import END, SOLVED, OnRows, is_solved
+from statetrack.results.records import Tested
+from statetrack.results.schema import BadRecord
+from statetrack.tasks import task
+from statetrack.theory.floors.strategies import position_floor
+from statetrack.verdicts.documents import DESIGN_TRAINING
+
+SURE_LOW = 0.98
+"""A run is surely solved when its interval lies above this: 256 rows without an error have the Wilson bound .985."""
+SEEDS = 3
+FAR = 8
+WITNESS_STEPS = 10_000
+CHEAP = 2048  # steps up to which the floor of the last positions is worked out
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured accuracy with its 95 % interval [low, high], its n, and the floor of its task at this length.
+
+    `trained` is the length that the network was trained on; if it is not given, the seed's shortest length stands in.
+    `witness` marks weights that were set by hand. `metric` is accuracy, or full_sequence_accuracy: the share of rows
+    without an error. `protocol` tells one way of training from another; `design` is that of the design document.
+    """
+
+    model: str
+    task: str
+    length: int
+    seed: int
+    accuracy: float
+    n: int
+    low: float
+    high: float
+    floor: float
+    solved: bool
+    witness: bool = False
+    trained: int | None = None
+    metric: str = "accuracy"
+    protocol: str = ""
+    end_floor: float = 0.0  # over the last positions, by which the length counts as solved
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Measurement:
+        """From a plain record; what it holds besides is left aside."""
+        known = {field.name for field in fields(cls)}
+        required = [field.name for field in fields(cls) if field.default is MISSING]
+        for name in required:
+            if name not in record:
+                raise BadInput(f"a result has no {name!r}; it should have {', '.join(required)}")
+        result = cls(**{name: value for name, value in record.items() if name in known})
+        if not 0 <= result.low <= result.high <= 1:
+            interval = f"[{result.low}, {result.high}]"
+            raise BadInput(f"the interval {interval} of a result should lie in 0..1, low before high")
+        return result
+
+    @property
+    def trained_on(self) -> int:
+        return self.trained if self.trained is not None else self.length
+
+    @property
+    def surely_solved(self) -> bool:
+        """A floor that is nearly 1 makes nearly everybody look good: the interval must lie above it, unless it is 1.
+        Where a guess is right at the end, being right there says nothing.
+        """
+        above = self.low > self.floor or self.floor >= 1
+        return self.solved and self.low >= SURE_LOW and above and self.end_floor < SOLVED
+
+    @property
+    def surely_not_solved(self) -> bool:
+        return not self.solved and self.high < SOLVED
+
+    @property
+    def state(self) -> str:
+        return "solved" if self.surely_solved else "not solved" if self.surely_not_solved else "unclear"
+
+
+def from_record(record: Record | Mapping[str, Any]) -> list[Measurement]:
+    """What one training measured, length by length: at the length trained on (there whole rows as well), beyond it, and
+    along streams; nothing of a cell that was not trained.
+
+    Where the floor of a length is not known, because it is costly to work out, that of the next shorter one stands in;
+    along a stream those of the longest rows do.
+    """
+    held = record if isinstance(record, Record) else _read(record)
+    if not isinstance(held, TrainingRecord):
+        return []
+    cell = held.cell
+    shared = {
+        "model": cell.subject, "task": cell.task, "seed": cell.seed, "trained": cell.length,
+        "protocol": way_of_training(cell.protocol),
+    }  # fmt: skip
+    made, floor, end_floor = [], 0.0, 0.0
+    for one in tested(held):
+        if one.of == OnRows.kind:
+            floor = floor if one.floor is None else one.floor
+            end_floor = end_floor if one.end_floor is None else one.end_floor
+        low, high = one.interval
+        made.append(Measurement.read({
+            **shared, "length": one.length, "accuracy": one.accuracy, "low": low, "high": high, "n": one.n,
+            "floor": floor, "end_floor": end_floor, "solved": one.solved,
+        }))  # fmt: skip
+    return [*made, *_whole_rows(held.at_length, shared)]
+
+
+def _read(record: Mapping[str, Any]) -> Record:
+    try:
+        return records.read(dict(record))
+    except BadRecord as error:
+        raise BadInput(f"a training record cannot be read: {error}") from None
+
+
+def _whole_rows(here: OnRows, shared: dict[str, Any]) -> Iterator[Measurement]:
+    """The share of rows without an error, at the length trained on."""
+    accuracy = here.full_sequence_accuracy
+    if accuracy is not None:
+        low, high = here.full_sequence_interval or (0.0, 1.0)
+        yield Measurement.read({
+            **shared, "length": here.length, "metric": "full_sequence_accuracy", "accuracy": accuracy,
+            "low": low, "high": high, "n": here.rows, "floor": 0.0, "solved": is_solved(accuracy),
+        })  # fmt: skip
+
+
+def way_of_training(protocol: Mapping[str, Any]) -> str:
+    """The name of a protocol that holds no more, or that is the design document's; else all that decided the weights.
+
+    >>> way_of_training({"name": "design", "batch": 256}), way_of_training({"name": "design", "batch": 64})
+    ('design', '{"batch": 64, "name": "design"}')
+    """
+    decided = json.loads(json.dumps({key: value for key, value in protocol.items() if key != STREAM}))
+    name = str(protocol.get("name", ""))
+    if name == "design" and {**DESIGN_TRAINING, **decided} == {**decided, **DESIGN_TRAINING}:
+        return name
+    return json.dumps(decided, sort_keys=True) if len(decided) > 1 else name
+
+
+def tested(record: TrainingRecord) -> list[Tested]:
+    """How far a training was right, with floors of the last positions that the record itself does not hold."""
+    return record.tested(functools.partial(_end_floor, record))
+
+
+def _end_floor(record: TrainingRecord, length: int) -> float | None:
+    """What the best answer for each position scores over the last 32, where it is known exactly.
+
+    Far out it is costly to work out and hardly changes: there the longest that is cheap, or the one trained on, counts.
+    """
+    here = record.at_length
+    if length > CHEAP:
+        length = max(CHEAP, here.length)
+    if length == here.length and here.floor_by_position:
+        return here.end_floor
+    known = record.rows.get(length)
+    if not here.floor_exact or length > CHEAP or (known is not None and known.floor is None):
+        return None
+    return end_floor(record.cell.task, length)
+
+
+@functools.lru_cache(maxsize=1024)
+def end_floor(text: str, length: int) -> float | None:
+    """What the best answer for each position scores over the last 32; None where nothing is asked there, or the task is
+    one of somebody's own that is not at hand.
+
+    >>> round(end_floor("txc", 64), 3), round(end_floor("fsm", 64), 3)
+    (0.5, 1.0)
+    """
+    try:
+        by_position = position_floor(task(text), length).by_position[-END:]
+    except BadInput:
+        return None
+    known = by_position[np.isfinite(by_position)]
+    return float(known.mean()) if len(known) else None
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items of each key, in their order."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def by_seed(records: Iterable[Measurement]) -> dict[int, list[Measurement]]:
+    return grouped(records, lambda record: record.seed)
+
+
+def most(flags: list[bool]) -> bool:
+    """Whether more than half are true."""
+    return 2 * sum(flags) > len(flags)
