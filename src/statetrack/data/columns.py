@@ -28,7 +28,7 @@ def arrow() -> Any:
 class Codebook:
     """What the codes 0..n-1 stand for. With `gaps`, the code n stands for nothing: no answer is asked for there.
 
-    >>> Alphabet(np.array([0.0, 0.5]), gaps=True).texts.tolist()
+    >>> Codebook(np.array([0.0, 0.5]), gaps=True).texts.tolist()
     [b'0.0', b'0.5', b'null']
     """
 

@@ -42,7 +42,7 @@ class CostBySubject:
 class Pace:
     """The seconds of what is done: by subject where one was measured, else over all.
 
-    >>> pace, left = Pace(), Work()
+    >>> pace, left = Pace(), CostBySubject()
     >>> for _ in range(3): pace.add("mlp", cost=2.0, seconds=1.0)
     >>> left.add("mlp", 4.0); left.add("gru", 2.0)
     >>> pace.seconds_left(left, workers=2)

@@ -51,7 +51,7 @@ class HarnessOptions:
     def read(cls, metadata: Mapping[str, Any], generates: bool) -> HarnessOptions:
         """The options in the harness's metadata.
 
-        >>> Options.read({"pretrained": "gpt2", "seed": 3}, generates=False).seed
+        >>> HarnessOptions.read({"pretrained": "gpt2", "seed": 3}, generates=False).seed
         3
         """
         known = [field.name for field in fields(cls)]

@@ -254,7 +254,7 @@ def reach(folder: Folder) -> Figure | None:
 
 def reach_text(found: TrackedLength) -> str:
     """
-    >>> reach_text(Reach(192, 192, 64, None, 3, False)), reach_text(Reach(0, 192, 64, None, 3, False))
+    >>> reach_text(TrackedLength(192, 192, 64, None, 3, False)), reach_text(TrackedLength(0, 192, 64, None, 3, False))
     ('≥ 192', '–')
     """
     if not found.reach:
