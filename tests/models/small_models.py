@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
-from statetrack.models import SequenceModel, model, names
-from statetrack.models.catalogue import find
+from statetrack.models import SequenceModel, entry, model, names
+from statetrack.models.custom import load
 
 INPUTS, OUTPUTS, ROWS, STEPS = 5, 3, 2, 12
 
-SMALLER = {
-    "e88": {"heads": 2, "n_state": 4, "dim": 8},
-    "mamba2": {"d_model": 8, "d_state": 4, "head_dim": 4, "layers": 2},
-    "deltanet": {"dim": 8, "heads": 2, "n_state": 4},
-    "gated": {"dim": 8, "heads": 2, "n_state": 4},
-    "deltaproduct": {"dim": 8, "heads": 2, "n_state": 4},
-    "m2rnn": {"dim": 8, "heads": 2, "n_state": 4},
-    "transformer": {"dim": 8, "heads": 2, "layers": 2, "positions": 16},
-    "tanh": {"hidden": 8, "dim": 6, "layers": 2},
-    "gru": {"hidden": 8, "dim": 6},
-    "lstm": {"hidden": 8, "dim": 6, "layers": 2},
-    "linear": {"hidden": 8},
-    "mlp": {"hidden": 8},
-}
+WIDTH = 8
+SMALLER = {"heads": 2, "n_state": 4, "d_state": 4, "head_dim": 4, "dim": 6, "positions": 16}
+"""Where a model has such an option; its own width is WIDTH."""
+LAYERS = {"mamba2": 2, "transformer": 2, "tanh-rnn": 2, "lstm": 2}
+"""By architecture; the others keep theirs."""
 NAMES = list(names())
-WITH_STATE = [name for name in NAMES if "learned_start" in inspect.signature(find(name)[0]).parameters]
+
+
+def options_of(name: str) -> set[str]:
+    return set(inspect.signature(load(entry(name).at)).parameters)
+
+
+WITH_STATE = [name for name in NAMES if "learned_start" in options_of(name)]
 """Those that can learn the state they start from."""
 
 
-def small(name: str, seed: int = 0, **options: object) -> SequenceModel:
-    return model(name, inputs=INPUTS, outputs=OUTPUTS, seed=seed, **SMALLER.get(name.split("-")[0], {}), **options)
+def small(name: str, seed: int = 0, **options: Any) -> SequenceModel:
+    line, own = entry(name), options_of(name)
+    size: dict[str, Any] = {key: value for key, value in SMALLER.items() if key in own} | {line.width: WIDTH}
+    if line.architecture in LAYERS:
+        size["layers"] = LAYERS[line.architecture]
+    return model(name, inputs=INPUTS, outputs=OUTPUTS, seed=seed, **size | options)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from statetrack.cli.output import print_json, print_table
-from statetrack.errors import need, unknown
+from statetrack.errors import unknown
 from statetrack.formatting import first_sentence
 
 Entries = list[dict[str, Any]]
@@ -68,10 +68,13 @@ def _groups() -> Entries:
 
 
 def _models() -> Entries:
-    need("torch", "train", "a list of the models")
-    from statetrack import models
+    from statetrack.models.catalogue import UNKNOWN, entries
 
-    return [{"model": name, "what": about} for name, about in models.names().items()]
+    return [
+        {"model": name, "family": line.family, "layers": None if line.family == UNKNOWN else line.layers,
+         "width": line.width or None, "what": line.about}
+        for name, line in entries().items()
+    ]  # fmt: skip
 
 
 def _sweeps() -> Entries:

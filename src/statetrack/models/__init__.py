@@ -1,15 +1,38 @@
 """Sequence models, built on `statetrack.ops`: token ids in, logits at every position out. They know nothing of tasks.
 
+find(text), entry(name), names()       what is known of a model without building it, and without torch
 model(name, inputs=..., outputs=...)   a model by name, or file.py:Class
-names()                                the names, with a line about each
 check(model, inputs, outputs)          one batch, and one line about what is wrong
 Replicas([...])                        several models of one kind as one batched module
 answers_of(logits)                     the classes they stand for, and NO_ANSWER for what is not a number
 """
 
-from statetrack.models.catalogue import model, names
-from statetrack.models.custom import check
-from statetrack.models.replicas import Replicas
-from statetrack.models.sequence import NO_ANSWER, SequenceModel, State, answers_of
+from __future__ import annotations
 
-__all__ = ["NO_ANSWER", "Replicas", "SequenceModel", "State", "answers_of", "check", "model", "names"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from statetrack.models.catalogue import ModelEntry, entry, find, names
+
+if TYPE_CHECKING:
+    from statetrack.models.build import model
+    from statetrack.models.custom import check
+    from statetrack.models.replicas import Replicas
+    from statetrack.models.sequence import NO_ANSWER, SequenceModel, State, answers_of
+
+__all__ = [
+    "NO_ANSWER", "ModelEntry", "Replicas", "SequenceModel", "State", "answers_of", "check", "entry", "find", "model",
+    "names",
+]  # fmt: skip
+
+_WITH_TORCH = {
+    "model": "build", "check": "custom", "Replicas": "replicas",
+    "NO_ANSWER": "sequence", "SequenceModel": "sequence", "State": "sequence", "answers_of": "sequence",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch is imported when it is first asked for, so that the catalogue can be read without it."""
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)

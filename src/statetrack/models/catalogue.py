@@ -1,190 +1,319 @@
-"""The models by name. A new model is one file and one line here.
+"""The models by name: one line for each, which says what it is without torch. `statetrack.models.build` makes it.
 
->>> model("E88-1L", inputs=2, outputs=2, seed=0).parameter_count == model("e88-1l", inputs=2, outputs=2).parameter_count
-True
->>> model("gru", inputs=2, outputs=2, hidden=32).state_size
-32
+>>> find("Mamba2-32L").family, find("deltaproduct-3").reflections, find("gru[hidden=64]").options["hidden"]
+('diagonal', 3, 64)
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-import torch
-
 from statetrack import spec
-from statetrack.errors import BadInput, unknown
-from statetrack.models.custom import built, file_hash, is_address, load
-from statetrack.models.deltanet import DeltaNet
-from statetrack.models.e88 import E88
-from statetrack.models.linear_rnn import LinearRNN
-from statetrack.models.m2rnn import M2RNN
-from statetrack.models.mamba2 import Mamba2
-from statetrack.models.mlp import MLP
-from statetrack.models.reflections import E88Reflections
-from statetrack.models.rnn import ClassicRNN
-from statetrack.models.sequence import SequenceModel
-from statetrack.models.transformer import Transformer
+from statetrack.errors import BadInput, one_line, unknown
 
 ENTRY_POINTS = "statetrack.models"
+UNKNOWN = "unknown"
+"""The family of a model that theory has not been told about."""
+RECURRENCE = ("form", "tanh", "negative", "gated", "bias", "cell", "rotary")
+"""Options that make another recurrence of a model."""
+SIZES = ("layers", "heads", "n_state", "dim")
+"""Options in which lines of one recurrence differ."""
+FACTS = ("layers", "heads", "reflections", "form", "gated", "bias", "cell")
+"""Facts that are read from the options where the options have them."""
 
 
 @dataclass(frozen=True)
-class Configuration:
-    """A class, the options that make it this model, and a line about it."""
+class ModelEntry:
+    """What is known of a model before it is built. A package may offer one under the entry point `statetrack.models`.
 
-    build: Callable[..., SequenceModel]
-    about: str
-    options: dict[str, Any] = field(default_factory=dict)
+    >>> mine = ModelEntry("mine-4l", "my_package.models:Mine", "my model", {"layers": 4, "dim": 64}, width="dim")
+    >>> mine.layers, mine.family
+    (4, 'unknown')
+    """
+
+    name: str
+    at: str  # where its class is, package.module:Class or file.py:Class
+    about: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)  # those that make the class this model
+    architecture: str = ""  # what it is a size or a variant of; models of one architecture share a colour
+    family: str = UNKNOWN  # its recurrence, a key of statetrack.theory.predictions.families.FAMILIES
+    width: str = ""  # the option that is its width
+    ablation_of: str = ""  # the whole model that this one lacks a part of, or is a variant of
+    layers: int = 1
+    heads: int = 0
+    reflections: int = 0  # of one token
+    form: str = ""
+    gated: bool = False
+    bias: bool = True
+    cell: str = ""
+
+    def __post_init__(self) -> None:
+        for fact in FACTS:
+            if fact in self.options:
+                object.__setattr__(self, fact, self.options[fact])
+        object.__setattr__(self, "architecture", self.architecture or self.name)
 
 
-def e88_family() -> Iterator[tuple[str, Configuration]]:
+def _e88() -> Iterator[ModelEntry]:
     """e88[-published|-gain]-{1l,4l,1l-small}[-notanh]."""
     sizes = {
         "1l": {"layers": 1, "heads": 16, "n_state": 32, "dim": 128},
         "4l": {"layers": 4, "heads": 4, "n_state": 32, "dim": 64},
         "1l-small": {"layers": 1, "heads": 4, "n_state": 8, "dim": 64},
     }
-    forms = {
-        "e88": ("document", "decay in (0,1), beta 0"),
-        "e88-published": ("published", "decay in (0,1), beta 1 (delta rule)"),
-        "e88-gain": ("gain", "decay in (0,2), beta in (0,4)"),
+    forms = {  # form, equation, family with tanh, family without
+        "e88": ("document", "decay in (0,1), beta 0", "squashed-diagonal", "diagonal"),
+        "e88-published": ("published", "decay in (0,1), beta 1 (delta rule)", "published", "reflections"),
+        "e88-gain": ("gain", "decay in (0,2), beta in (0,4)", "gain", "reflections"),
     }
-    for family, (form, equation) in forms.items():
+    for architecture, (form, equation, squashed, linear) in forms.items():
         for size, numbers in sizes.items():
+            whole = f"{architecture}-{size}"
+            shape = "{layers} x {heads} heads of {n_state}, dim {dim}".format(**numbers)
             for tanh in (True, False):
-                name = f"{family}-{size}" + ("" if tanh else "-notanh")
-                shape = "{layers} x {heads} heads of {n_state}, dim {dim}".format(**numbers)
-                about = f"E88, {equation}{'' if tanh else ', without tanh'}; {shape}"
-                yield name, Configuration(E88, about, {**numbers, "form": form, "tanh": tanh})
+                yield ModelEntry(
+                    whole if tanh else f"{whole}-notanh", "statetrack.models.e88:E88",
+                    f"E88, {equation}{'' if tanh else ', without tanh'}; {shape}",
+                    {**numbers, "form": form, "tanh": tanh}, architecture, squashed if tanh else linear, "dim",
+                    "" if tanh else whole, reflections=int(form != "document"),
+                    gated=linear == "reflections" and not tanh,
+                )  # fmt: skip
 
 
-def mamba2_family() -> Iterator[tuple[str, Configuration]]:
+def _mamba2() -> Iterator[ModelEntry]:
     """mamba2-{4l,8l,16l,32l}[-neg]."""
     for layers in (4, 8, 16, 32):
-        about = f"Mamba-2, {layers} layers of 64, state 16"
-        yield f"mamba2-{layers}l", Configuration(Mamba2, about, {"layers": layers})
-        about += ", eigenvalues in [-1,1]"
-        yield f"mamba2-{layers}l-neg", Configuration(Mamba2, about, {"layers": layers, "negative": True})
+        whole, about = f"mamba2-{layers}l", f"Mamba-2, {layers} layers of 64, state 16"
+        for negative in (False, True):
+            yield ModelEntry(
+                f"{whole}-neg" if negative else whole, "statetrack.models.mamba2:Mamba2",
+                f"{about}, eigenvalues in [-1,1]" if negative else about,
+                {"layers": layers, "d_model": 64, "d_state": 16, "negative": negative}, "mamba2",
+                "signed-diagonal" if negative else "diagonal", "d_model", whole if negative else "",
+            )  # fmt: skip
 
 
-def reflection_families() -> Iterator[tuple[str, Configuration]]:
+def _deltanet() -> Iterator[ModelEntry]:
+    """[gated-]deltanet[-neg]."""
+    sizes = {"layers": 1, "heads": 4, "n_state": 8, "dim": 64, "reflections": 1}
+    for whole, words, gated in (("deltanet", "DeltaNet", False), ("gated-deltanet", "Gated DeltaNet", True)):
+        for negative in (False, True):
+            yield ModelEntry(
+                f"{whole}-neg" if negative else whole, "statetrack.models.deltanet:DeltaNet",
+                f"{words}, eigenvalues in [{-1 if negative else 0},1], 4 heads of 8",
+                {**sizes, "gated": gated, "negative": negative}, whole,
+                "reflections" if negative else "projection", "dim", whole if negative else "",
+            )  # fmt: skip
+
+
+def _reflections() -> Iterator[ModelEntry]:
     """deltaproduct-{2,3,4} and e88-gain-{r2,r3,r4}."""
     for count in (2, 3, 4):
-        about = f"DeltaProduct, {count} reflections a token, eigenvalues in [-1,1]"
-        yield f"deltaproduct-{count}", Configuration(DeltaNet, about, {"reflections": count, "negative": True})
-        about = f"E88 with gain, {count} reflections a token, all of the state read by an MLP"
-        yield f"e88-gain-r{count}", Configuration(E88Reflections, about, {"reflections": count})
+        sizes = {"layers": 1, "heads": 4, "n_state": 8, "dim": 64, "reflections": count}
+        yield ModelEntry(
+            f"deltaproduct-{count}", "statetrack.models.deltanet:DeltaNet",
+            f"DeltaProduct, {count} reflections a token, eigenvalues in [-1,1]",
+            {**sizes, "gated": False, "negative": True}, "deltaproduct", "reflections", "dim",
+        )  # fmt: skip
+        yield ModelEntry(
+            f"e88-gain-r{count}", "statetrack.models.reflections:E88Reflections",
+            f"E88 with gain, {count} reflections a token, all of the state read by an MLP",
+            {**sizes, "tanh": True}, "e88-gain-r", "gain-reflections", "dim",
+        )  # fmt: skip
 
 
-CATALOGUE: dict[str, Configuration] = {
-    **dict(e88_family()),
-    **dict(mamba2_family()),
-    "linear-rnn": Configuration(LinearRNN, "h = Ah + Bx with an input bias, hidden 128"),
-    "linear-rnn-nobias": Configuration(LinearRNN, "h = Ah + Bx, token 0 the zero vector, hidden 128", {"bias": False}),
-    "mlp": Configuration(MLP, "4 layers of 128 on each position alone, no recurrence"),
-    "tanh-rnn": Configuration(ClassicRNN, "h = tanh(Wh + Ux + b), hidden 128", {"cell": "tanh"}),
-    "gru": Configuration(ClassicRNN, "torch's GRU, hidden 128", {"cell": "gru"}),
-    "lstm": Configuration(ClassicRNN, "torch's LSTM, hidden 128", {"cell": "lstm"}),
-    "transformer": Configuration(Transformer, "4 layers of 64, learned positions"),
-    "transformer-rope": Configuration(Transformer, "4 layers of 64, rotary positions", {"rotary": True}),
-    "deltanet": Configuration(DeltaNet, "DeltaNet, eigenvalues in [0,1], 4 heads of 8"),
-    "deltanet-neg": Configuration(DeltaNet, "DeltaNet, eigenvalues in [-1,1], 4 heads of 8", {"negative": True}),
-    "gated-deltanet": Configuration(DeltaNet, "Gated DeltaNet, eigenvalues in [0,1], 4 heads of 8", {"gated": True}),
-    "gated-deltanet-neg": Configuration(
-        DeltaNet, "Gated DeltaNet, eigenvalues in [-1,1], 4 heads of 8", {"gated": True, "negative": True}
-    ),
-    **dict(reflection_families()),
-    "m2rnn": Configuration(M2RNN, "M2RNN, 4 heads of 8 x 8"),
+def _linear_rnn() -> Iterator[ModelEntry]:
+    """linear-rnn[-nobias]."""
+    for name, about in (
+        ("linear-rnn", "h = Ah + Bx with an input bias, hidden 128"),
+        ("linear-rnn-nobias", "h = Ah + Bx, token 0 the zero vector, hidden 128"),
+    ):
+        bias = name == "linear-rnn"
+        yield ModelEntry(
+            name, "statetrack.models.linear_rnn:LinearRNN", about, {"hidden": 128, "bias": bias},
+            "linear-rnn", "fixed-linear", "hidden", "" if bias else "linear-rnn",
+        )  # fmt: skip
+
+
+def _classic() -> Iterator[ModelEntry]:
+    """mlp, tanh-rnn, gru, lstm."""
+    yield ModelEntry(
+        "mlp", "statetrack.models.mlp:MLP", "4 layers of 128 on each position alone, no recurrence",
+        {"layers": 4, "hidden": 128}, family="memoryless", width="hidden",
+    )  # fmt: skip
+    for name, cell, about in (
+        ("tanh-rnn", "tanh", "h = tanh(Wh + Ux + b), hidden 128"),
+        ("gru", "gru", "torch's GRU, hidden 128"),
+        ("lstm", "lstm", "torch's LSTM, hidden 128"),
+    ):
+        options = {"layers": 1, "hidden": 128, "dim": 128, "cell": cell}
+        yield ModelEntry(
+            name, "statetrack.models.rnn:ClassicRNN", about, options, family="unrestricted", width="hidden"
+        )
+
+
+def _transformers() -> Iterator[ModelEntry]:
+    """transformer[-rope]."""
+    for name, about in (("transformer", "learned"), ("transformer-rope", "rotary")):
+        yield ModelEntry(
+            name, "statetrack.models.transformer:Transformer", f"4 layers of 64, {about} positions",
+            {"layers": 4, "heads": 4, "dim": 64, "rotary": about == "rotary"}, "transformer", "attention", "dim",
+        )  # fmt: skip
+
+
+def _m2rnn() -> Iterator[ModelEntry]:
+    yield ModelEntry(
+        "m2rnn", "statetrack.models.m2rnn:M2RNN", "M2RNN, 4 heads of 8 x 8",
+        {"layers": 1, "heads": 4, "n_state": 8, "dim": 64}, family="unrestricted", width="dim",
+    )  # fmt: skip
+
+
+CATALOGUE: dict[str, ModelEntry] = {
+    line.name: line
+    for lines in (_e88, _mamba2, _linear_rnn, _classic, _transformers, _deltanet, _reflections, _m2rnn)
+    for line in lines()
 }
+
+
+def entries() -> dict[str, ModelEntry]:
+    """Every line, those of installed packages last."""
+    return CATALOGUE | {name: _installed(point) for name, point in plugins().items() if name not in CATALOGUE}
 
 
 def names() -> dict[str, str]:
     """Every name that `model` knows, with a line about it; installed packages add theirs."""
-    installed = {name: f"installed, {point.value}" for name, point in plugins().items()}
-    return {name: entry.about for name, entry in CATALOGUE.items()} | installed
+    return {name: line.about for name, line in entries().items()}
 
 
+@cache
 def plugins() -> dict[str, EntryPoint]:
     """Models that other packages offer under the entry points `statetrack.models`."""
     return {point.name.lower(): point for point in entry_points(group=ENTRY_POINTS)}
 
 
-def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:
-    """Build a model for an alphabet of `inputs` tokens and `outputs` classes, by name or as `file.py:Class`.
+@cache
+def _installed(point: EntryPoint) -> ModelEntry:
+    """The line that a package offers, or one for the class that it offers. One that does not load says so."""
+    name, at, about = point.name.lower(), point.value.partition("[")[0].strip(), f"installed, {point.value}"
+    try:
+        offered = point.load()
+    except Exception as error:  # whatever somebody's module may raise; torch may be missing
+        return ModelEntry(name, at, f"{about}; it does not load: {one_line(error)}")
+    if isinstance(offered, ModelEntry):
+        return replace(offered, name=name, about=offered.about or about)
+    return ModelEntry(name, at, about)
 
-    `seed` fixes the initial weights and leaves the global generator as it was. `options` change the named
-    configuration: model("e88-1l", inputs=2, outputs=2, dim=64, learned_start=True). The model's `text` says what it is:
 
-    >>> model("E88-1L", inputs=2, outputs=2, dim=64, heads=16, learned_start=True).text
-    'e88-1l[dim=64,learned_start=true]'
+def is_address(name: str) -> bool:
+    """Whether a name is `file.py:Class` or `package.module:Class`."""
+    return ":" in name
+
+
+def entry(name: str) -> ModelEntry:
+    """The line of a name without options, in upper or lower case; any depth of a model in several depths has one.
+
+    >>> entry("E88-Gain-12L").layers, entry("mine.py:Model").family
+    (12, 'unknown')
     """
-    sha256 = file_hash(name) if is_address(name) else None
-    if sha256 is not None and options.pop("sha256", sha256) != sha256:
-        raise BadInput(f"the file of {name} has changed: its sha256 begins with {sha256}")
-    build, fixed = find(name)
-    check_options(name, build, options)
-    with seeded(seed):
-        made = built(name, build, inputs=inputs, outputs=outputs, **{**fixed, **options})
-    made.text = text_of(name, build, fixed, options, sha256)
-    return made
-
-
-def text_of(
-    name: str, build: Callable[..., Any], fixed: dict[str, Any], options: dict[str, Any], sha256: str | None
-) -> str:
-    """One text for one model: the name, the options that are not as they would be anyway, a file's hash.
-
-    `training.train.built` reads it back.
-    """
-    defaults = {key: p.default for key, p in inspect.signature(build).parameters.items()} | fixed
-    other = {key: options[key] for key in sorted(options) if key not in defaults or options[key] != defaults[key]}
-    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in other.items()}
-    plain = {key: "null" if value is None else value for key, value in plain.items()}
-    return spec.write(name if is_address(name) else name.lower(), plain | ({"sha256": sha256} if sha256 else {}))
-
-
-def find(name: str) -> tuple[Callable[..., torch.nn.Module], dict[str, Any]]:
-    """What a name builds, and with which options."""
     if is_address(name):
-        return load(name), {}
+        return ModelEntry(name, name)
     key = name.lower()
     if key in CATALOGUE:
-        return CATALOGUE[key].build, CATALOGUE[key].options
-    others = plugins()
-    if key in others:
-        return others[key].load(), {}
+        return CATALOGUE[key]
+    if key in plugins():
+        return _installed(plugins()[key])
+    deep = _another_depth(key)
+    if deep is not None:
+        return deep
     if name.endswith(".py"):
         raise BadInput(f"a model from a file needs its class: {name}:Class")
-    raise unknown("model", name, [*CATALOGUE, *others])
+    raise unknown("model", name, [*CATALOGUE, *plugins()])
 
 
-def check_options(name: str, build: Callable[..., Any], options: dict[str, Any]) -> None:
-    """Refuse an option that the model does not have, naming those it has."""
+def _another_depth(key: str) -> ModelEntry | None:
+    """The line that mamba2-12l would have: that of the shallowest catalogued one, with as many layers."""
+    named = re.fullmatch(r"(.+)-([1-9]\d*)l(|-.+)", key)
+    if named is None:
+        return None
+    stem, layers, ending = named.groups()
+    for depth in ("1l", "4l"):
+        like = CATALOGUE.get(f"{stem}-{depth}{ending}")
+        if like is not None:
+            whole = like.ablation_of.replace(f"-{depth}", f"-{layers}l")
+            about = f"{like.name} with {layers} layers"
+            options = {**like.options, "layers": int(layers)}
+            return replace(like, name=key, about=about, options=options, ablation_of=whole)
+    return None
+
+
+def find(text: str) -> ModelEntry:
+    """The line of a model's text, its options counted in. Its name is the text, in lower case.
+
+    Numbers change the numbers of the line. An option that makes another recurrence gives the line of that recurrence,
+    or the family "unknown" where none is catalogued, as it is for a model of somebody's own.
+
+    >>> find("e88-1l[form=gain,dim=64]").family, find("e88-1l-notanh[dim=64]").ablation_of
+    ('gain', 'e88-1l[dim=64]')
+    >>> find("e88-gain-r2[tanh=false]").family, find("mine.py:Model[dim=8]").family
+    ('unknown', 'unknown')
+    """
+    bare, given = spec.parse(text)
+    line = entry(bare)
+    changes = {key: spec.read(value, type(line.options[key]), key)
+               for key, value in given.items() if key in line.options}  # fmt: skip
+    other = {key: changes[key] for key in RECURRENCE if key in changes}
+    if any(key in given for key in RECURRENCE if key not in line.options):  # it does not say what the option changes
+        line = replace(line, family=UNKNOWN)
+    elif other:
+        line = _recurrence(line, other)
+    rest = {key: value for key, value in given.items() if key not in other}
+    whole = _written(line.ablation_of, rest) if line.ablation_of else ""
+    return replace(line, name=text.strip().lower(), options={**line.options, **changes}, ablation_of=whole)
+
+
+def _recurrence(line: ModelEntry, changes: Mapping[str, Any]) -> ModelEntry:
+    """The line with another recurrence: the catalogued one of this size; else what one of another size says of it."""
+    options = {**line.options, **changes}
+    lines = (line, *CATALOGUE.values())
+    alike = [one for one in lines if one.at == line.at and _same_recurrence(one.options, options)]
+    same = next((one for one in alike if one.options == options), None)
+    if same is not None:
+        return same
+    like = alike[0] if alike else replace(line, family=UNKNOWN)
+    return replace(like, options=options, ablation_of="")
+
+
+def _same_recurrence(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    return all(one.get(key) == two.get(key) for key in {*one, *two} if key not in SIZES)
+
+
+def lookup(text: str) -> ModelEntry | None:
+    """As `find`, and None where there is no such model."""
     try:
-        parameters = inspect.signature(build).parameters
-    except ValueError:
-        raise BadInput(f"{name} does not say what it takes; give a class that takes inputs=..., outputs=...") from None
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return
-    allowed = [option for option in parameters if option not in ("inputs", "outputs", "self")]
-    for option in options:
-        if option not in allowed:
-            has = f"it has {', '.join(allowed)}" if allowed else "it has none"
-            raise BadInput(f"model {name} has no option {option!r}; {has}")
+        return find(text)
+    except BadInput:
+        return None
 
 
-@contextmanager
-def seeded(seed: int | None) -> Iterator[None]:
-    """Draw from a generator of this seed, then give the old one back."""
-    if seed is None:
-        yield
-        return
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        yield
+def variant(text: str, **changes: Any) -> str | None:
+    """The text of the model that differs from this one in these options alone; None where it has no line.
+
+    >>> variant("e88-published-1l-notanh[dim=64]", form="gain", tanh=True), variant("gru", cell="gruu")
+    ('e88-gain-1l[dim=64]', None)
+    """
+    bare, given = spec.parse(text)
+    line = entry(bare)
+    same = _recurrence(line, changes)
+    if CATALOGUE.get(same.name) != same:
+        return None
+    return _written(same.name, {key: value for key, value in given.items() if key not in changes})
+
+
+def _written(name: str, given: Mapping[str, str]) -> str:
+    """The name with options that are still the text that they were parsed from."""
+    return f"{name}[{','.join(f'{key}={value}' for key, value in given.items())}]" if given else name

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import operator
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -71,18 +72,14 @@ class Adapted(SequenceModel):
         return logits, (own,) if self.bare else own
 
 
-def is_address(name: str) -> bool:
-    """Whether a name is `file.py:Class` or `package.module:Class`."""
-    return ":" in name
-
-
 def load(address: str) -> Callable[..., nn.Module]:
     """The class at `file.py:Class` or `package.module:Class`."""
     place, _, attribute = address.rpartition(":")
     module = from_file(Path(place)) if place.endswith(".py") else from_package(place)
-    if not hasattr(module, attribute):
-        raise BadInput(f"{place} has no {attribute!r}; give file.py:Class or package.module:Class")
-    found = getattr(module, attribute)
+    try:
+        found = operator.attrgetter(attribute)(module)
+    except AttributeError:
+        raise BadInput(f"{place} has no {attribute!r}; give file.py:Class or package.module:Class") from None
     if not callable(found):
         raise BadInput(
             f"{address} is a {type(found).__name__}, not a class; give file.py:Class or package.module:Class"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from statetrack.errors import BadInput
-from statetrack.models.catalogue import model
+from statetrack.models.build import model
 from statetrack.models.sequence import SequenceModel
 from statetrack.models.witnesses.setting import Table, classes, cleared, table
 

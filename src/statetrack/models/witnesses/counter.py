@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from statetrack.errors import BadInput
-from statetrack.models.catalogue import model
+from statetrack.models.build import model
 from statetrack.models.sequence import SequenceModel
 from statetrack.models.witnesses.setting import cleared
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from statetrack.errors import BadInput
-from statetrack.models.catalogue import model
+from statetrack.models.build import model
 from statetrack.models.sequence import SequenceModel
 from statetrack.models.witnesses.setting import SATURATED, Table, classes, cleared, one_hot_inputs, table
 

@@ -1,0 +1,83 @@
+"""From a name to a model: what a line of the catalogue describes, built.
+
+>>> model("E88-1L", inputs=2, outputs=2, seed=0).parameter_count == model("e88-1l", inputs=2, outputs=2).parameter_count
+True
+>>> model("gru", inputs=2, outputs=2, hidden=32).state_size
+32
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from statetrack import spec
+from statetrack.errors import BadInput
+from statetrack.models.catalogue import entry, is_address
+from statetrack.models.custom import built, file_hash, load
+from statetrack.models.sequence import SequenceModel
+
+
+def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:
+    """Build a model for an alphabet of `inputs` tokens and `outputs` classes, by name or as `file.py:Class`.
+
+    `seed` fixes the initial weights and leaves the global generator as it was. `options` change the named
+    configuration: model("e88-1l", inputs=2, outputs=2, dim=64, learned_start=True). The model's `text` says what it is:
+
+    >>> model("E88-1L", inputs=2, outputs=2, dim=64, heads=16, learned_start=True).text
+    'e88-1l[dim=64,learned_start=true]'
+    """
+    sha256 = file_hash(name) if is_address(name) else None
+    if sha256 is not None and options.pop("sha256", sha256) != sha256:
+        raise BadInput(f"the file of {name} has changed: its sha256 begins with {sha256}")
+    line = entry(name)
+    build = load(line.at)
+    check_options(name, build, options)
+    with seeded(seed):
+        made = built(name, build, inputs=inputs, outputs=outputs, **{**line.options, **options})
+    made.text = text_of(name, build, line.options, options, sha256)
+    return made
+
+
+def text_of(
+    name: str, build: Callable[..., Any], fixed: Mapping[str, Any], options: dict[str, Any], sha256: str | None
+) -> str:
+    """One text for one model: the name, the options that are not as they would be anyway, a file's hash.
+
+    `training.weights.built` reads it back.
+    """
+    defaults = {key: p.default for key, p in inspect.signature(build).parameters.items()} | dict(fixed)
+    other = {key: options[key] for key in sorted(options) if key not in defaults or options[key] != defaults[key]}
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in other.items()}
+    plain = {key: "null" if value is None else value for key, value in plain.items()}
+    return spec.write(name if is_address(name) else name.lower(), plain | ({"sha256": sha256} if sha256 else {}))
+
+
+def check_options(name: str, build: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Refuse an option that the model does not have, naming those it has."""
+    try:
+        parameters = inspect.signature(build).parameters
+    except ValueError:
+        raise BadInput(f"{name} does not say what it takes; give a class that takes inputs=..., outputs=...") from None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    allowed = [option for option in parameters if option not in ("inputs", "outputs", "self")]
+    for option in options:
+        if option not in allowed:
+            has = f"it has {', '.join(allowed)}" if allowed else "it has none"
+            raise BadInput(f"model {name} has no option {option!r}; {has}")
+
+
+@contextmanager
+def seeded(seed: int | None) -> Iterator[None]:
+    """Draw from a generator of this seed, then give the old one back."""
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
