@@ -59,3 +59,9 @@ def test_no_two_models_are_drawn_alike_and_ablations_are_dashed():
     }  # fmt: skip
     order = [one.label for one in drawn]
     assert order.index("mamba2-4l") < order.index("mamba2-8l") < order.index("mamba2-32l")
+
+
+def test_an_option_draws_a_model_as_what_it_makes_of_it():
+    by_name = {one.label: one for one in series_of({name: name for name in ("mamba2-4l", "mamba2-4l[negative=true]")})}
+    whole, variant = by_name["mamba2-4l"], by_name["mamba2-4l[negative=true]"]
+    assert (variant.colour, variant.dashed, whole.dashed) == (whole.colour, True, False)

@@ -8,9 +8,10 @@ import pytest
 
 import statetrack as st
 from statetrack.errors import BadInput
+from statetrack.models import ModelEntry, catalogue, find
+from statetrack.models.catalogue import CATALOGUE
 from statetrack.theory import predict
-from statetrack.theory.predictions import families
-from statetrack.theory.predictions.families import FAMILIES, MODELS, find
+from statetrack.theory.predictions.families import FAMILIES, has_family
 from statetrack.theory.predictions.predict import OUTCOMES, RULES
 from statetrack.theory.predictions.sources import SOURCES
 
@@ -107,7 +108,7 @@ def test_about_training(model: str, task: str) -> None:
 
 
 def test_a_prediction_says_why_and_whence() -> None:
-    for model in MODELS:
+    for model in CATALOGUE:
         for task in ("txc", "rtc", "s3", "flip_flop", "track_the_stat", "dyck"):
             for about in ("weights", "training"):
                 known = predict(model, st.task(task), about)
@@ -122,14 +123,14 @@ def test_a_prediction_says_why_and_whence() -> None:
 
 
 def test_what_cannot_exist_cannot_be_found() -> None:
-    for model in MODELS:
+    for model in CATALOGUE:
         for task in ("txc", "mod_counter[m=3]", "fsm"):
             if predict(model, st.task(task)).outcome == "cannot":
                 assert predict(model, st.task(task), "training").outcome == "cannot"
 
 
 def test_families_as_data() -> None:
-    assert set(FAMILIES) == set(RULES) == {model.family for model in MODELS.values()}
+    assert set(FAMILIES) == set(RULES) == {model.family for model in CATALOGUE.values()}
     for family in FAMILIES.values():
         for claim in family.claims:
             assert claim.source in SOURCES
@@ -137,27 +138,28 @@ def test_families_as_data() -> None:
             assert claim.about in ("weights", "training")
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_what_is_known_of_a_model_is_what_the_catalogue_builds(name: str) -> None:
-    from statetrack.models.catalogue import CATALOGUE
+@pytest.mark.parametrize(("family", "outcome"), [("diagonal", "cannot"), ("quantum", "unknown")])
+def test_what_is_said_of_a_new_line_is_what_is_said_of_its_family(
+    family: str, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = ModelEntry("brand-new", "their.models:New", family=family)
+    monkeypatch.setitem(CATALOGUE, "brand-new", new)
+    assert predict("brand-new", st.task("txc")).outcome == outcome
+    assert has_family("brand-new") == (family in FAMILIES)
 
-    known, options = find(name), CATALOGUE[name].options
-    assert known.layers == options.get("layers", known.layers)
-    assert known.reflections == options.get("reflections", known.reflections)
 
-
-def test_a_catalogued_model_that_theory_was_not_told_about_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from statetrack.models import catalogue
-
-    monkeypatch.setitem(catalogue.CATALOGUE, "brand-new", catalogue.CATALOGUE["gru"])
-    assert predict("brand-new", st.task("txc")).outcome == "unknown"
+def test_what_has_a_family() -> None:
+    assert has_family("Mamba2-12L[negative=true]")
+    for text in ("mine.py:Model", "e88-gain-r2[tanh=false]", "mambo", "mlp[layers=many]"):
+        assert not has_family(text)
 
 
 @pytest.mark.parametrize("about", ["weights", "training"])
 def test_a_model_of_ones_own_is_unknown_with_a_reason(about: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import EntryPoint
 
-    monkeypatch.setattr(families, "entry_points", lambda group: [EntryPoint("Theirs", "their.models:Theirs", group)])
+    point = EntryPoint("Theirs", "their.models:Theirs", catalogue.ENTRY_POINTS)
+    monkeypatch.setattr(catalogue, "plugins", lambda: {"theirs": point})
     for name in ("mine.py:Model", "package.module:Model[dim=8]", "theirs", "theirs[dim=8]"):
         known = predict(name, st.task("txc"), about)
         assert (known.outcome, known.status, known.model) == ("unknown", "open", name.lower())
@@ -172,7 +174,8 @@ def test_options_stay_in_the_name_and_change_what_they_change() -> None:
     assert predict("E88-gain-r4[learned_start=true]", s5).model == "e88-gain-r4[learned_start=true]"
     assert predict("deltaproduct-3[reflections=4]", s5).outcome == "every length"
     assert predict("mamba2-4l-neg[layers=8]", st.task("z2_5")).outcome == "every length"
-    assert predict("mamba2-4l[negative=true]", st.task("txc")).outcome == "unknown"  # not the "cannot" of mamba2-4l
+    assert predict("mamba2-4l[negative=true]", st.task("txc")).outcome == "every length"  # not "cannot", as mamba2-4l
+    assert predict("e88-gain-r4[tanh=false]", s5).outcome == "unknown"  # no line has that recurrence
 
 
 def test_names() -> None:

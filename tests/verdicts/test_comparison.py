@@ -14,7 +14,7 @@ from statetrack.results.records import FAILED, Training, no_result
 from statetrack.tasks import task
 from statetrack.verdicts.ablations import ComparedCell, ablations, family
 from statetrack.verdicts.comparison import compare, compare_again
-from statetrack.verdicts.patterns import patterns
+from statetrack.verdicts.patterns import is_e88, is_e88_without_tanh, is_linear, is_mamba, patterns
 
 
 def cell(subject: str, seed: int, task: str = "txc") -> Cell:
@@ -76,7 +76,9 @@ def test_ablations_stand_side_by_side() -> None:
     assert [row["form"] for row in table["forms"]] == ["full", "no gain", "no delta"]
     assert table["missing"] == ["e88-gain-1l-small-notanh"]
     assert table["forms"][0]["seeds"] == [0, 1, 2]
-    assert family("e88-gain-4l-notanh") == ("4l", "no tanh")
+    assert family("e88-gain-4l-notanh") == ("e88-gain-4l", "no tanh")
+    assert family("e88-1l[tanh=false,dim=32]") == ("e88-gain-1l[dim=32]", "no delta, no tanh")
+    assert family("e88-gain-r2") is None
     assert family("mamba2-4l") is None
     assert ablations(seen("mamba2-4l", [1] * 4)) == []
 
@@ -108,3 +110,13 @@ def test_a_comparison_without_any_cell_is_whole(tmp_path: Path) -> None:
     found = compare(Store(tmp_path / "cells"))
     assert (found.cells, found.left_out, found.ablations) == ([], [], [])
     assert len(found.patterns) == 7
+
+
+def test_whom_a_pattern_speaks_of_is_what_the_model_is_and_not_what_it_is_called() -> None:
+    assert is_mamba("mamba2-12l")
+    assert is_mamba("mamba2-4l-neg[negative=false]")
+    assert not is_mamba("mamba2-4l[negative=true]")
+    assert is_linear("linear-rnn[bias=false]")
+    assert not is_linear("linear-rnn-of-mine.py:Net")
+    assert is_e88("e88-1l-notanh[tanh=true]")
+    assert is_e88_without_tanh("e88-gain-1l[tanh=false]")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import statetrack as st
+from statetrack.models import find
 from statetrack.theory import floors
-from statetrack.theory.predictions.families import find
 from statetrack.verdicts.documents import DESIGN, predictions
 
 ALL = {known.key: known for known in predictions()}

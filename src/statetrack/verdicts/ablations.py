@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from statetrack import spec
+from statetrack.models.catalogue import lookup, variant
 from statetrack.results import Cell, TrainingRecord
 from statetrack.results.diagnosis import Diagnosis
 from statetrack.results.evaluations import is_solved
 from statetrack.results.sections import Section
 from statetrack.verdicts.measurements import most
 
-NAME = re.compile(r"e88(?P<form>-published|-gain)?-(?P<size>1l|4l|1l-small)(?P<notanh>-notanh)?")
-FORMS = {
-    "full": "e88-gain-{}", "no tanh": "e88-gain-{}-notanh",
-    "no gain": "e88-published-{}", "no gain, no tanh": "e88-published-{}-notanh",
-    "no delta": "e88-{}", "no delta, no tanh": "e88-{}-notanh",
+FORMS = {  # the form of the recurrence, and whether it has its tanh
+    "full": ("gain", True), "no tanh": ("gain", False),
+    "no gain": ("published", True), "no gain, no tanh": ("published", False),
+    "no delta": ("document", True), "no delta, no tanh": ("document", False),
 }  # fmt: skip
 MAIN = ("full", "no tanh", "no gain", "no delta")
 FLOOR = 0.25  # of the way from the floor to 1: below, nothing was learned
@@ -54,25 +52,21 @@ class ComparedCell:
 
 
 def family(subject: str) -> tuple[str, str] | None:
-    """The size with its options, and the form, of an E88; None for another model.
+    """The whole model of an E88's size and options, and the form that this one is of; None for another model.
 
     >>> family("gru") is None, family("e88-published-1l-small[dim=32]")
-    (True, ('1l-small[dim=32]', 'no gain'))
+    (True, ('e88-gain-1l-small[dim=32]', 'no gain'))
     """
-    name, options = spec.parse(subject)
-    found = NAME.fullmatch(name.lower())
-    if not found:
-        return None
-    form = {"-gain": "full", "-published": "no gain", None: "no delta"}[found["form"]]
-    if found["notanh"]:
-        form = "no tanh" if form == "full" else f"{form}, no tanh"
-    return spec.write(found["size"], options), form
+    line = lookup(subject)
+    form = line and next((word for word, form in FORMS.items() if form == (line.form, line.options.get("tanh"))), None)
+    whole = named("full", subject) if form else None
+    return (whole, form) if whole and form else None
 
 
-def named(form: str, size: str) -> str:
-    """The subject of this form and size: the options stand behind the whole name."""
-    bare, bracket, options = size.partition("[")
-    return FORMS[form].format(bare) + bracket + options
+def named(form: str, subject: str) -> str | None:
+    """The subject of this form, in the size and with the options of another one."""
+    recurrence, tanh = FORMS[form]
+    return variant(subject, form=recurrence, tanh=tanh)
 
 
 def ablations(cells: Iterable[ComparedCell]) -> list[dict[str, Any]]:
@@ -81,18 +75,18 @@ def ablations(cells: Iterable[ComparedCell]) -> list[dict[str, Any]]:
     for seen in cells:
         found = family(seen.cell.subject)
         if found and seen.last_quarter is not None:
-            size, form = found
-            key = (seen.cell.task, seen.cell.length, str(seen.cell.protocol.get("name", "")), size)
+            whole, form = found
+            key = (seen.cell.task, seen.cell.length, str(seen.cell.protocol.get("name", "")), whole)
             tables.setdefault(key, {}).setdefault(form, []).append(seen)
     return [_table(*key, forms) for key, forms in sorted(tables.items()) if len(forms) > 1]
 
 
-def _table(task: str, length: int, protocol: str, size: str, forms: dict[str, list[ComparedCell]]) -> dict[str, Any]:
+def _table(task: str, length: int, protocol: str, whole: str, forms: dict[str, list[ComparedCell]]) -> dict[str, Any]:
     rows = [_row(form, sorted(forms[form], key=lambda seen: seen.cell.seed)) for form in FORMS if form in forms]
     floor = next(iter(forms.values()))[0].record.at_length.floor
     return {
-        "task": task, "length": length, "protocol": protocol, "base": named("full", size), "floor": floor,
-        "forms": rows, "missing": [named(form, size) for form in MAIN if form not in forms],
+        "task": task, "length": length, "protocol": protocol, "base": whole, "floor": floor,
+        "forms": rows, "missing": [named(form, whole) for form in MAIN if form not in forms],
         "says": "; ".join(f"{row['form']}: {_found(row, floor)}" for row in rows),
     }  # fmt: skip
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from statetrack.formatting import brief
 from statetrack.intervals import wilson
+from statetrack.models.catalogue import lookup
 from statetrack.results.evaluations import is_solved
 from statetrack.verdicts import document_rules, documents
 from statetrack.verdicts.ablations import ComparedCell, family
@@ -56,11 +57,13 @@ def is_e88_without_tanh(subject: str) -> bool:
 
 
 def is_mamba(subject: str) -> bool:
-    return subject.startswith("mamba2-") and "-neg" not in subject
+    line = lookup(subject)
+    return line is not None and (line.architecture, line.family) == ("mamba2", "diagonal")
 
 
 def is_linear(subject: str) -> bool:
-    return subject.startswith("linear-rnn")
+    line = lookup(subject)
+    return line is not None and line.architecture == "linear-rnn"
 
 
 def quarters(seen: ComparedCell) -> list[tuple[float, float, float]]:

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from statetrack.errors import BadInput
+from statetrack.models.catalogue import lookup
 from statetrack.results import TrainingRecord
-from statetrack.theory.predictions.families import find
 from statetrack.theory.predictions.predict import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
 from statetrack.verdicts import document_rules
 from statetrack.verdicts.documents import DocumentPrediction
@@ -108,11 +107,8 @@ def _grows(prediction: Prediction, records: list[Measurement]) -> Verdict:
     """More depth must solve longer sequences, and no depth the longest."""
     depths: dict[int, list[Measurement]] = {}
     for record in records:
-        try:
-            model = find(record.model)
-        except BadInput:
-            continue  # a model of somebody's own has no depth that is known here
-        if model.family == prediction.family and not record.witness:
+        model = lookup(record.model)
+        if model is not None and model.family == prediction.family and not record.witness:
             depths.setdefault(model.layers, []).append(record)
     enough = {layers: runs for layers, runs in sorted(depths.items()) if len(by_seed(runs)) >= SEEDS}
     seeds = sum(len(by_seed(runs)) for runs in enough.values())

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from statetrack.models.catalogue import lookup
 from statetrack.results import TrainingRecord
 from statetrack.results.evaluations import SOLVED, OnRows, is_solved
 from statetrack.results.records import Tested
-from statetrack.theory.predictions.families import find, has_family
 from statetrack.verdicts.measurements import grouped, most, tested
 
 APART = 0.1  # between the best and the worst median: below it a task does not tell the models apart
@@ -103,7 +103,8 @@ def separation(records: Iterable[TrainingRecord]) -> ModelContrast | None:
 
 
 def _is_memoryless(subject: str) -> bool:
-    return has_family(subject) and find(subject).family == "memoryless"
+    line = lookup(subject)
+    return line is not None and line.family == "memoryless"
 
 
 def usual_length(lengths: Sequence[int]) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from statetrack import spec
 from statetrack.errors import BadInput
+from statetrack.models.catalogue import lookup
 
 HUES = {
     "e88-gain": "#2f6fd0",
@@ -29,7 +30,6 @@ ORDER = ("e88-gain", "e88-gain-r", "e88-published", "e88", "mamba2", "linear-rnn
 MARKS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 SOLID, DASHES = (1, 0), ((5, 3), (2, 2), (8, 3, 2, 3))
 HOW = " · "  # between a language model and how it was asked
-ABLATION = re.compile(r"-(notanh|nobias|neg)$")
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,12 @@ def group_of(subject: str) -> str:
     >>> [group_of(name) for name in ("e88-gain-1l-notanh", "e88-4l", "mamba2-32l-neg", "e88-gain-r2", "mine.py:Net")]
     ['e88-gain', 'e88', 'mamba2', 'e88-gain-r', 'mine.py:Net']
     """
-    name = _bare(subject.partition(HOW)[0])
-    if ":" in name or "/" in name:
-        return name
-    name = ABLATION.sub("", name.lower())
-    sized = re.fullmatch(r"(.+?)-(?:\d+l(?:-small)?|\d+)", name) or re.fullmatch(r"(e88-gain-r)\d+", name)
-    if sized:
-        return sized[1]
-    return "transformer" if name.startswith("transformer") else name
+    name = subject.partition(HOW)[0]
+    line = lookup(name)
+    if line is not None:
+        return line.architecture
+    name = _bare(name)
+    return name if ":" in name or "/" in name else name.lower()
 
 
 def series_of(subjects: Mapping[str, str]) -> list[Series]:
@@ -95,12 +93,12 @@ def _bare(subject: str) -> str:
 
 def _whole(subject: str) -> str:
     """The model that this one is an ablation of, or the model itself."""
-    name = _bare(subject)
-    return subject.replace(name, ABLATION.sub("", name), 1)
+    line = lookup(subject)
+    return line.ablation_of or subject if line else subject
 
 
 def _ablated(subject: str) -> bool:
-    return bool(ABLATION.search(_bare(subject)))
+    return _whole(subject) != subject
 
 
 def _rank(group: str) -> int:

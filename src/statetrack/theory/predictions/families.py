@@ -1,20 +1,15 @@
-"""What the recurrence of each model family can do, as data, and which family a model's name belongs to.
+"""What the recurrence of each model family can do, as data. Which family a model belongs to, its catalogue line says.
 
->>> find("Mamba2-32L").family, find("deltaproduct-3").reflections
-('diagonal', 3)
+>>> from statetrack.models.catalogue import find
+>>> FAMILIES[find("Mamba2-32L").family].recurrence
+'h <- a h + u with a in (0, 1), entry by entry'
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
-from importlib.util import find_spec
-from typing import Any
+from dataclasses import dataclass
 
-from statetrack import spec
-from statetrack.errors import unknown
+from statetrack.models.catalogue import lookup
 
 
 @dataclass(frozen=True)
@@ -91,103 +86,11 @@ FAMILIES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Model:
-    """What a model's name says of it. `reflections` are those of one token."""
-
-    name: str
-    family: str
-    layers: int = 1
-    reflections: int = 0
-    gated: bool = False
-    bias: bool = True
-    cell: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-
-def _models() -> Iterator[Model]:
-    for size, layers in (("1l", 1), ("4l", 4), ("1l-small", 1)):
-        yield Model(f"e88-{size}", "squashed-diagonal", layers)
-        yield Model(f"e88-{size}-notanh", "diagonal", layers)
-        yield Model(f"e88-published-{size}", "published", layers, 1)
-        yield Model(f"e88-published-{size}-notanh", "reflections", layers, 1, gated=True)
-        yield Model(f"e88-gain-{size}", "gain", layers, 1)
-        yield Model(f"e88-gain-{size}-notanh", "reflections", layers, 1, gated=True)
-    for layers in (4, 8, 16, 32):
-        yield Model(f"mamba2-{layers}l", "diagonal", layers)
-        yield Model(f"mamba2-{layers}l-neg", "signed-diagonal", layers)
-    yield Model("deltanet", "projection", 1, 1)
-    yield Model("gated-deltanet", "projection", 1, 1, gated=True)
-    yield Model("deltanet-neg", "reflections", 1, 1)
-    yield Model("gated-deltanet-neg", "reflections", 1, 1, gated=True)
-    for r in (2, 3, 4):
-        yield Model(f"deltaproduct-{r}", "reflections", 1, r)
-        yield Model(f"e88-gain-r{r}", "gain-reflections", 1, r)
-    yield Model("linear-rnn", "fixed-linear")
-    yield Model("linear-rnn-nobias", "fixed-linear", bias=False)
-    yield Model("mlp", "memoryless", 4)
-    for cell in ("tanh-rnn", "gru", "lstm", "m2rnn"):
-        yield Model(cell, "unrestricted", cell=cell)
-    yield Model("transformer", "attention", 4)
-    yield Model("transformer-rope", "attention", 4)
-
-
-MODELS = {model.name: model for model in _models()}
-
-
-UNKNOWN = "unknown"
-"""The family of a model that theory has not been told about."""
-CHANGING = ("form", "tanh", "negative", "gated", "bias", "cell", "rotary")
-"""Options that make another recurrence of a model."""
-
-
-def find(name: str) -> Model:
-    """The model of a name, in upper or lower case, with or without options; any depth of Mamba-2 and E88 is understood.
-
-    A model of somebody's own, by its address or from an installed package, is of the family "unknown".
-
-    >>> find("e88-gain-r2[learned_start=true]").family, find("mine.py:Model").family
-    ('gain-reflections', 'unknown')
-    """
-    bare, options = spec.parse(name)
-    known = _named(bare.lower())
-    if known is None and not _exists(bare):
-        raise unknown("model", bare, MODELS)
-    if known is None or any(option in CHANGING for option in options):
-        return Model(name.strip().lower(), UNKNOWN)
-    numbers = {key: spec.read(options[key], int, key) for key in ("layers", "reflections") if key in options}
-    return replace(known, name=name.strip().lower(), **numbers)
-
-
-def has_family(name: str) -> bool:
-    """Whether something is known here of a model's recurrence; asked of names alone, so that it needs no torch.
+def has_family(text: str) -> bool:
+    """Whether something is known here of a model's recurrence, its options counted in.
 
     >>> has_family("mamba2-12l"), has_family("mine.py:Model")
     (True, False)
     """
-    return _named(spec.parse(name)[0].lower()) is not None
-
-
-def _named(lower: str) -> Model | None:
-    if lower in MODELS:
-        return MODELS[lower]
-    other = re.fullmatch(r"(mamba2|e88|e88-published|e88-gain)-(\d+)l((?:-neg|-notanh)?)", lower)
-    if other:
-        stem, layers, ending = other[1], int(other[2]), other[3]
-        like = MODELS.get(f"{stem}-{'4l' if stem == 'mamba2' else '1l'}{ending}")
-        if like is not None and layers > 0:
-            return Model(lower, like.family, layers, like.reflections, like.gated)
-    return None
-
-
-def _exists(bare: str) -> bool:
-    """Whether a name that theory does not know is an address, or a model that is catalogued or installed."""
-    if ":" in bare or bare.lower() in {point.name.lower() for point in entry_points(group="statetrack.models")}:
-        return True
-    if find_spec("torch") is None:
-        return False
-    from statetrack.models import names
-
-    return bare.lower() in names()
+    line = lookup(text)
+    return line is not None and line.family in FAMILIES

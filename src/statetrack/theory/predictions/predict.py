@@ -22,9 +22,8 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
+from statetrack.models.catalogue import ModelEntry, find
 from statetrack.tasks.base import Task
-from statetrack.theory.predictions.families import UNKNOWN as NO_FAMILY
-from statetrack.theory.predictions.families import Model, find
 from statetrack.theory.predictions.features import Features
 from statetrack.theory.predictions.sources import SOURCES
 
@@ -78,7 +77,7 @@ def predict(model_name: str, task: Task, about: str = "weights") -> Prediction:
     if about not in ABOUT:
         raise BadInput(f"about={about!r} should be {' or '.join(map(repr, ABOUT))}")
     model, features = find(model_name), Features(task)
-    if model.family == NO_FAMILY:
+    if model.family not in RULES:
         answer = _open("nothing is known here of what this model's recurrence can do")
     else:
         weights = RULES[model.family](model, features)
@@ -100,7 +99,7 @@ def _counter(why: str) -> _Answer:
 # ---- about weights ---------------------------------------------------------------------------------------------------
 
 
-def _diagonal(model: Model, task: Features) -> _Answer:
+def _diagonal(model: ModelEntry, task: Features) -> _Answer:
     if task.threshold:
         return _counter("the answer is a threshold of a sum, and a decay of 1 sums")
     if task.aperiodic is None:
@@ -116,7 +115,7 @@ def _diagonal(model: Model, task: Features) -> _Answer:
     return _Answer(EVERY, "the task is star-free", "sarrof2024", "fixed", "conditional", conditions)
 
 
-def _squashed_diagonal(model: Model, task: Features) -> _Answer:
+def _squashed_diagonal(model: ModelEntry, task: Features) -> _Answer:
     if task.aperiodic is False:
         why = f"every entry moves by an increasing map, so no word cycles; the task holds {task.group_names}"
         return _Answer(CANNOT, why)
@@ -131,7 +130,7 @@ def _contraction(task: Features, why: str) -> _Answer:
     return _Answer(FADES, f"{why}: two states come closer under every input", "here", "exact")
 
 
-def _signed_diagonal(model: Model, task: Features) -> _Answer:
+def _signed_diagonal(model: ModelEntry, task: Features) -> _Answer:
     if task.threshold or task.aperiodic is not False:
         return _diagonal(model, task)
     odd = sorted(task.group_primes - {2})
@@ -146,7 +145,7 @@ def _signed_diagonal(model: Model, task: Features) -> _Answer:
     return _Answer(EVERY, f"a layer for each of {task.twos} factors C2", "krasner", "fixed", "conditional", conditions)
 
 
-def _projection(model: Model, task: Features) -> _Answer:
+def _projection(model: ModelEntry, task: Features) -> _Answer:
     if task.longest_period > 1:
         why = f"eigenvalues in [0, 1]: a repeated input ends in a fixed point, not in a cycle of {task.longest_period}"
         return _Answer(CANNOT, why, "grazzi2024")
@@ -155,7 +154,7 @@ def _projection(model: Model, task: Features) -> _Answer:
     return _open("nothing is known of this task for eigenvalues in [0, 1]")
 
 
-def _reflections(model: Model, task: Features) -> _Answer:
+def _reflections(model: ModelEntry, task: Features) -> _Answer:
     r = model.reflections
     if model.layers > 1:
         return _open("the count of reflections speaks of one layer")
@@ -177,7 +176,7 @@ def _reflections(model: Model, task: Features) -> _Answer:
     return _Answer(CANNOT, f"{least.each} reflections are needed", "here", "exact", "conditional", condition)
 
 
-def _published(model: Model, task: Features) -> _Answer:
+def _published(model: ModelEntry, task: Features) -> _Answer:
     if model.layers == 1 and task.longest_period > 2:
         return _symmetric(task)
     return _contraction(task, "every step contracts, by max(d, 1 - d) < 1")
@@ -188,7 +187,7 @@ def _symmetric(task: Features) -> _Answer:
     return _Answer(CANNOT, why, "marcus1989", "exact")
 
 
-def _gain(model: Model, task: Features) -> _Answer:
+def _gain(model: ModelEntry, task: Features) -> _Answer:
     if model.layers == 1 and task.longest_period > 2:
         return _symmetric(task)
     if task.longest_period <= 2 and task.passport.group is not None and set(task.passport.group.factors) == {"C2"}:
@@ -203,7 +202,7 @@ def _gain(model: Model, task: Features) -> _Answer:
     return _open("nothing is known of this task for one symmetric map with gain")
 
 
-def _gain_reflections(model: Model, task: Features) -> _Answer:
+def _gain_reflections(model: ModelEntry, task: Features) -> _Answer:
     if task.swaps is not None and task.swaps <= model.reflections:
         why = f"every input is a product of at most {task.swaps} swaps of points, and tanh with gain corrects points"
         return _Answer(EVERY, why, conditions=("the state has a row for every point", "a head for every orbit"))
@@ -211,7 +210,7 @@ def _gain_reflections(model: Model, task: Features) -> _Answer:
     return _open(f"as permutations of points it takes {needed}; other ways with tanh are not known")
 
 
-def _fixed_linear(model: Model, task: Features) -> _Answer:
+def _fixed_linear(model: ModelEntry, task: Features) -> _Answer:
     if task.quasi_aperiodic is False:
         why = "a sum against a threshold is monotone in a count, and words of one length make a count modulo m here"
         return _Answer(CANNOT, why, "here", "exact")
@@ -225,13 +224,13 @@ def _fixed_linear(model: Model, task: Features) -> _Answer:
     return _open("whether the answers are thresholds of weighted sums is not known")
 
 
-def _memoryless(model: Model, task: Features) -> _Answer:
+def _memoryless(model: ModelEntry, task: Features) -> _Answer:
     if task.reach is not None and task.reach <= 1:
         return _Answer(EVERY, "the present input decides the answer", "definition", "exact")
     return _Answer(CANNOT, "the answer depends on earlier inputs, which it does not see", "definition", "exact")
 
 
-def _unrestricted(model: Model, task: Features) -> _Answer:
+def _unrestricted(model: ModelEntry, task: Features) -> _Answer:
     if task.regular:
         return _Answer(EVERY, "any finite automaton, given width", "minsky1967", conditions=("width is enough",))
     if task.balance and model.cell == "lstm":
@@ -239,7 +238,7 @@ def _unrestricted(model: Model, task: Features) -> _Answer:
     return _open("it is no finite automaton, and the state is bounded or would need many counters")
 
 
-def _attention(model: Model, task: Features) -> _Answer:
+def _attention(model: ModelEntry, task: Features) -> _Answer:
     if task.passport.circuit.name == "NC1-complete":
         why = "constant depth stays in TC0; depth log T does any automaton"
         return _Answer(GROWS, why, "merrill2023", "log T", "assumed", ("TC0 is not NC1",))
@@ -251,7 +250,7 @@ def _attention(model: Model, task: Features) -> _Answer:
     return _open("shortcuts exist for each length (Liu et al. 2023); one set of weights for all lengths is not known")
 
 
-RULES: dict[str, Callable[[Model, Features], _Answer]] = {
+RULES: dict[str, Callable[[ModelEntry, Features], _Answer]] = {
     "diagonal": _diagonal, "squashed-diagonal": _squashed_diagonal, "signed-diagonal": _signed_diagonal,
     "projection": _projection, "reflections": _reflections, "published": _published, "gain": _gain,
     "gain-reflections": _gain_reflections, "fixed-linear": _fixed_linear, "memoryless": _memoryless,
@@ -262,7 +261,7 @@ RULES: dict[str, Callable[[Model, Features], _Answer]] = {
 # ---- about training --------------------------------------------------------------------------------------------------
 
 
-def _training(model: Model, task: Features, weights: _Answer) -> _Answer:
+def _training(model: ModelEntry, task: Features, weights: _Answer) -> _Answer:
     """What does not exist cannot be found; for the rest, what was measured before."""
     if weights.outcome in (CANNOT, FADES, GROWS) or model.family == "memoryless":
         return weights
@@ -270,7 +269,7 @@ def _training(model: Model, task: Features, weights: _Answer) -> _Answer:
     return seen or _open("no earlier measurement of this family on such a task is known here")
 
 
-def _measured(model: Model, task: Features, exist: bool) -> _Answer | None:
+def _measured(model: ModelEntry, task: Features, exist: bool) -> _Answer | None:
     """`exist`: it is known that weights do."""
     group, two_states = task.passport.group, task.passport.states == 2
     if model.family == "reflections" and exist and task.aperiodic is False:
@@ -287,7 +286,7 @@ def _measured(model: Model, task: Features, exist: bool) -> _Answer | None:
         return _Answer(EVERY, why, "here", "log T", "conditional")
     if model.cell == "lstm" and task.task.name in ("txc", "cycle_navigation", "even_pairs", "modular_arithmetic"):
         return _seen(EVERY, "an LSTM trained to 40 scored 100 to 256", "pdssm")
-    if model.cell == "tanh-rnn" and task.task.name in ("c6_composition", "s3_composition"):
+    if model.cell == "tanh" and task.task.name in ("c6_composition", "s3_composition"):
         return _seen(EVERY, "trained to 60 by doubling lengths, at least 90 % to 1000", "rnn2605")
     if model.family == "attention" and two_states and task.quasi_aperiodic is False:
         return _seen(CANNOT, "a Transformer trained on parity to 40 scored .02 (scaled) beyond", "grazzi2024")
