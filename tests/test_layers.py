@@ -111,3 +111,16 @@ def test_the_documents_name_files_that_exist() -> None:
             ):
                 missing.append(f"{page.relative_to(ROOT)}: {name}")
     assert missing == []
+
+
+def test_no_other_package_knows_a_task_by_its_class() -> None:
+    """What theory, prompts and files need of a task is a member of it; groups are a kind of machine."""
+    single = tuple(f"statetrack.tasks.{room}." for room in ("machines", "streams", "stories"))
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path.relative_to(SOURCE).parts[0] != "tasks"
+        for name, line in imported(path)
+        if name.startswith(single)
+    ]
+    assert found == []

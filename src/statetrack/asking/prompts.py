@@ -18,7 +18,6 @@ from statetrack.tasks.groups.task import GroupTask
 EXAMPLE_LENGTH = 6
 SHOT_LENGTH = 5
 OK = "[ok]"
-STAT_EXAMPLES = {"median": (12, 7, 30, 7, 55, 41), "mode": (4, 9, 4, 9, 61, 61)}
 
 SEED_PROMPT = """\
 You are given a sequence of permutations from the group {group}, identified by their integer IDs. Your task is to \
@@ -46,19 +45,13 @@ class Question:
 def description(task: Task, rules: Rules, row: Sequence[int] = ()) -> str:
     """The system message of a dialogue: the task, the format, what else may come, an example worked out."""
     said = wording(task, rules)
-    intro = "You will be shown a stream, one input a message." if not _is_stat(said) else _STAT_INTRO
-    parts = [f"{intro} {said.about(list(row))}", _format(said, rules), *_distractors(rules), _example(said, rules)]
+    parts = [
+        f"{task.opening} {said.about(list(row))}",
+        _format(said, rules),
+        *_distractors(rules),
+        _example(said, rules),
+    ]
     return "\n\n".join(part for part in parts if part)
-
-
-_STAT_INTRO = (
-    "You will be shown a stream of integers from 0 to 99, one integer a message. Values can come more than once. Only"
-    " what has been shown counts, and nothing is ever forgotten."
-)
-
-
-def _is_stat(said: Wording) -> bool:
-    return said.tag in STAT_EXAMPLES
 
 
 def _format(said: Wording, rules: Rules) -> str:
@@ -93,10 +86,8 @@ def _distractors(rules: Rules) -> list[str]:
 
 @lru_cache(maxsize=256)  # samples of one task share it
 def example_row(said: Wording) -> tuple[int, ...]:
-    """Six inputs for the example: fixed ones for Track the Stat, else a row of the training split."""
-    if _is_stat(said):
-        return STAT_EXAMPLES[said.tag]
-    return tuple(said.task.sample(EXAMPLE_LENGTH, 1, seed=0, split="train").inputs[0].tolist())
+    """The inputs of the example: the task's own, else six of a row of the training split."""
+    return said.task.example or tuple(said.task.sample(EXAMPLE_LENGTH, 1, seed=0, split="train").inputs[0].tolist())
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,6 @@ import numpy as np
 
 from statetrack.asking import engines
 from statetrack.asking.episode import Request
-from statetrack.asking.wording import state_text
 from statetrack.errors import BadInput, unknown
 
 ROLES = ("assistant", "user", "system")
@@ -66,7 +65,7 @@ class Explicit(Solver):
 
     def prepare(self, request: Request) -> Request:
         inner = self.inner.prepare(request)
-        state = {"role": self.role, "content": state_text(request.dialogue.task, request.turn.seen)}
+        state = {"role": self.role, "content": request.dialogue.wording.state(request.turn.seen)}
         return replace(inner, messages=[*inner.messages, state], transient=inner.transient + 1)
 
     def reply(self, request: Request) -> str:
@@ -75,8 +74,7 @@ class Explicit(Solver):
 
 @dataclass(frozen=True)
 class Random(Solver):
-    """A guess: of the mode, a value seen; of the median, a value seen or for even counts the mean of two, drawn with
-    replacement; of any other task, any answer there is."""
+    """A guess, as the task makes it: any answer there is, or one that fits what was seen."""
 
     seed: int = 0
 
@@ -86,15 +84,7 @@ class Random(Solver):
 
     def reply(self, request: Request) -> str:
         chance = np.random.default_rng([self.seed, request.sample, len(request.messages), len(request.turn.seen)])
-        seen, task = request.turn.seen, request.dialogue.task
-        if task.base_name == "track_the_stat.mode":
-            target = list(dict.fromkeys(seen))[chance.integers(len(set(seen)))]
-        elif task.base_name == "track_the_stat.median":
-            first, second = (seen[pick] for pick in chance.integers(len(seen), size=2))
-            target = first + second if len(seen) % 2 == 0 else 2 * first
-        else:
-            target = int(chance.integers(task.outputs))
-        return written(request, target)
+        return written(request, request.dialogue.task.guess(request.turn.seen, chance))
 
 
 @dataclass(frozen=True)

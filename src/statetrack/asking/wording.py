@@ -5,7 +5,6 @@ A group's elements can be written in four styles (see `rules.STYLES`); every oth
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,15 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.asking.answers import CYCLES, IMAGES, Form, form
-from statetrack.asking.descriptions import words
 from statetrack.asking.rules import Rules
 from statetrack.errors import BadInput
 from statetrack.tasks import Task
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.permutations import cycle_text
 from statetrack.tasks.groups.task import GroupTask
-
-STAT = "track_the_stat."
 
 
 @dataclass(frozen=True)
@@ -34,8 +30,7 @@ class Wording:
     @property
     def tag(self) -> str:
         """What stands before the colon of an answer."""
-        name = self.task.base_name
-        return name.removeprefix(STAT) if name.startswith(STAT) else "answer"
+        return self.task.tag
 
     @cached_property
     def form(self) -> Form:
@@ -47,9 +42,13 @@ class Wording:
     def answer(self, answer: int) -> str:
         return self.task.answer_text(answer)
 
+    def state(self, seen: Sequence[int]) -> str:
+        """The state after these inputs."""
+        return self.task.state_text(seen)
+
     def about(self, row: Sequence[int]) -> str:
         """What is asked, and what has to be known of the symbols in this row."""
-        return words(self.task)
+        return self.task.instruction
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,10 @@ class GroupWording(Wording):
         images = self.task.group_object.elements[answer]
         return cycle_text(images) if self.style == "cycles" else " ".join(map(str, images.tolist()))
 
+    def state(self, seen: Sequence[int]) -> str:
+        """The product so far, written as answers are."""
+        return self.answer(self.task.state_after(seen))
+
     @cached_property
     def letters(self) -> dict[int, str]:
         """The generators' names: g1, g2, ..."""
@@ -133,23 +136,6 @@ class GroupWording(Wording):
             "In one-line notation the i-th entry, counted from 0, is the image of point i. The permutations are:\n"
             f"{table}\nAnswer with the one-line notation of the product so far, entries separated by single spaces."
         )
-
-
-def state_text(task: Task, seen: Sequence[int]) -> str:
-    """The state after these inputs: the sorted list for a median, the counts in first-seen order for the mode.
-
-    >>> from statetrack.tasks import task
-    >>> state_text(task("track_the_stat.median"), [85, 63, 51]), state_text(task("track_the_stat.mode"), [7, 3, 7])
-    ('[51, 63, 85]', '{7: 2, 3: 1}')
-    """
-    if task.base_name == "track_the_stat.median":
-        return str(sorted(map(int, seen)))
-    if task.base_name == "track_the_stat.mode":
-        return str(dict(Counter(map(int, seen))))
-    state = task.start()
-    for symbol in seen:
-        state = task.step(state, symbol)
-    return str(state)
 
 
 def wording(task: Task, rules: Rules) -> Wording:

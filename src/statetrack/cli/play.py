@@ -69,13 +69,11 @@ class Reader:
         self.hide, self.state, self.answered = hide, state, 0
 
     def read(self, request: Request) -> str:
-        from statetrack.asking.wording import state_text
-
         number = 1 + request.dialogue.turns.index(request.turn)
         if self.hide and sys.stdout.isatty():
             print(CLEAR, end="")
         if self.state:
-            print(f"state: {state_text(request.dialogue.task, request.turn.seen)}")
+            print(f"state: {request.dialogue.wording.state(request.turn.seen)}")
         answer = ""
         while not answer:
             answer = input(f"{number:>3}. {request.turn.text}   {request.dialogue.wording.tag}: ").strip()

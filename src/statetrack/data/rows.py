@@ -1,9 +1,9 @@
 """The rows of a task as columns, chunk by chunk.
 
 A data set's row i of length L is row i of `task.sample(L, ..., seed, split)`. Groups have the published columns,
-streams `seed`, `numbers` and `answers`, every other task `inputs` and `targets`.
+tasks over plain numbers `seed`, `numbers` and `answers`, every other task `inputs` and `targets`.
 
-A stream's `seed` is what makes the row again: in the split "original" the row's own sample seed, elsewhere the data
+Their `seed` is what makes the row again: in the split "original" the row's own sample seed, elsewhere the data
 set's seed, with the row's number in it as `row`. Where no answer is asked for, a list of answers holds null.
 """
 
@@ -60,10 +60,6 @@ class DataRequest:
     def group(self) -> Group | None:
         return self.task.group_object if isinstance(self.task, GroupTask) else None
 
-    @property
-    def is_stream(self) -> bool:
-        return self.task.label.startswith(("stream.", "track_the_stat."))
-
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """All rows, in order: how many, and their columns."""
         rows = max(1, min(CHUNK_ROWS, CHUNK_VALUES // self.lengths.longest))
@@ -86,7 +82,7 @@ class DataRequest:
                 _put(targets, starts, batch, self._answers(drawn, lengths[batch]))
         if self.group:
             return self._group_columns(inputs, starts, targets, lengths)
-        return self._stream_columns(indices, inputs, starts, targets) if self.is_stream else {
+        return self._stream_columns(indices, inputs, starts, targets) if self.task.numbers else {
             "inputs": Listed(self._inputs, inputs, starts), "targets": Listed(self._targets, targets, starts)
         }  # fmt: skip
 
@@ -131,7 +127,7 @@ class DataRequest:
     @cached_property
     def _targets(self) -> Codebook:
         classes = np.arange(self.task.outputs, dtype=np.int32)
-        return Codebook(self.task.value(classes) if self.is_stream else classes, gaps=True)
+        return Codebook(self.task.value(classes) if self.task.numbers else classes, gaps=True)
 
 
 def _by_length(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:

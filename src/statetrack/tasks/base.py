@@ -3,7 +3,8 @@
 A new task gives its parameters as dataclass fields and says what `inputs`, `outputs` and `step` are; also `start` and
 `answer`, where the state does not begin at 0 or is not the answer itself. What is the same for every task of a class is
 a plain attribute of it, without a type, so that it is no parameter. `run`, which answers many rows at once, has a plain
-version here that steps the machine, and a task overrides it where speed matters (a test holds the two together). See
+version here that steps the machine, and a task overrides it where speed matters (a test holds the two together). What
+else people, language models and theory are told of a task is a member of it too, with a default that will do. See
 `machines/txc.py` for the shortest example.
 """
 
@@ -11,9 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,6 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.tasks import draws
+from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.plain import plain_text
 
 MAX_LENGTH = 2**24
 MAX_VALUES = 2**31  # rows times length of one call
@@ -61,6 +65,9 @@ class Task(ABC):
     base_name: ClassVar[str] = ""
     splits: ClassVar[tuple[str, ...]] = SPLITS
     unseen: ClassVar[tuple[str, ...]] = ("ask",)  # parameters that do not change which rows are drawn
+    numbers: ClassVar[bool] = False  # inputs and answers are plain numbers, and data files write them as such
+    opening: ClassVar[str] = "You will be shown a stream, one input a message."  # the first words of a dialogue
+    tag: ClassVar[str] = "answer"  # what stands before the colon of an answer
 
     # ---- what a task defines -----------------------------------------------------------------------------------------
 
@@ -121,6 +128,36 @@ class Task(ABC):
     def answer_text(self, answer: int) -> str:
         """A class of answer as a person would write it."""
         return f"{self.value(answer):g}"
+
+    # ---- what people, language models and theory are told ------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """The name that people know it by; a catalogued task can be asked for by it."""
+        return self.label.replace("_", " ")
+
+    @property
+    def instruction(self) -> str:
+        """What is asked, in words; by default the first paragraph of the docstring."""
+        return " ".join((inspect.getdoc(type(self)) or self.name).partition("\n\n")[0].split())
+
+    @property
+    def example(self) -> tuple[int, ...] | None:
+        """The inputs of the example in a dialogue's description; None for a row that is drawn."""
+        return None
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        """The state after these inputs, in words."""
+        return plain_text(self.state_after(seen))
+
+    def guess(self, seen: Sequence[int], chance: np.random.Generator) -> int:
+        """The class that one who knows nothing but the kind of answer would name after these inputs."""
+        return int(chance.integers(self.outputs))
+
+    @property
+    def facts(self) -> TaskFacts | None:
+        """What theory may use and cannot work out from the machine; None where there is nothing."""
+        return None
 
     # ---- what every task can do --------------------------------------------------------------------------------------
 
@@ -203,6 +240,10 @@ class Task(ABC):
         rows = check_inputs(inputs, self.inputs, self.name)
         return self.run(rows).targets.reshape(np.shape(inputs))
 
+    def state_after(self, inputs: Sequence[int]) -> Any:
+        """The state that these inputs lead to from the start."""
+        return functools.reduce(self.step, inputs, self.start())
+
     def answers(self, inputs: ArrayLike) -> NDArray[Any]:
         """The real value of the answer after every input."""
         return self.value(self.targets(inputs))
@@ -228,6 +269,12 @@ def between(low: float, high: float, default: float) -> Any:
 def parameters(kind: type[Task]) -> list[dataclasses.Field[Any]]:
     """What may stand in the brackets of a task's text."""
     return [field for field in dataclasses.fields(kind) if field.metadata.get("parameter", True)]
+
+
+def needed(kind: type[Task]) -> list[str]:
+    """The parameters without which a task of this kind cannot be made."""
+    missing = dataclasses.MISSING
+    return [field.name for field in parameters(kind) if field.default is missing and field.default_factory is missing]
 
 
 @functools.cache

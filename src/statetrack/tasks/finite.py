@@ -15,6 +15,7 @@ from statetrack.tasks.base import Ints, Run, Task, between
 from statetrack.tasks.scan import scan
 
 MAX_STATES = 1_000_000
+BITS = "Each input is a bit, 0 or 1."  # how the words of a task over {0, 1} begin
 NOTHING = -1  # the answer of a state in which nothing is asked
 
 
@@ -82,6 +83,10 @@ class FiniteTask(Task):
     def automaton(self) -> Automaton:
         """The machine's table, as it was written down (not minimised)."""
         return explore(self.start(), self.step, self.answer, self.inputs, self.name)
+
+    def law(self) -> NDArray[np.float64] | None:
+        """The probability of every symbol in every state of the automaton; None where it is the same in all of them."""
+        return None
 
     def run(self, inputs: Ints, state: Any = None) -> Run:
         begin = np.zeros(len(inputs), np.int32) if state is None else np.asarray(state, np.int32)

@@ -12,7 +12,7 @@ from statetrack.errors import BadInput
 from statetrack.tasks import draws
 from statetrack.tasks.base import Ints, Run, Task
 from statetrack.tasks.finite import Automaton, check_weights
-from statetrack.tasks.groups import Group, canonical, group
+from statetrack.tasks.groups import Group, canonical, group, usual_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,10 @@ class GroupTask(Task):
     @property
     def label(self) -> str:
         return f"{self.group}_composition"
+
+    @property
+    def title(self) -> str:
+        return f"composition in {usual_name(self.group)}"
 
     @cached_property
     def group_object(self) -> Group:

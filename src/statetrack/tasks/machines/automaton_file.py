@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from statetrack.tasks.finite import Automaton, TableTask, WeightedTask, explore
 KEYS = ("states", "alphabet", "start", "steps", "answers")
 NO_ANSWER = ("null", "~", "")
 MAX_ANSWER = 100_000
+MOST_STEPS = 400  # that are written out in words
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class AutomatonFile(TableTask, WeightedTask):
     machine: Machine = field(init=False, repr=False, compare=False, metadata={"parameter": False})
 
     base_name = "automaton"
+    title = "automaton from a file"
     unseen = ("ask", "file")  # the hash stands for the machine, wherever its file lies
 
     def check(self) -> None:
@@ -90,6 +92,25 @@ class AutomatonFile(TableTask, WeightedTask):
 
     def symbol_text(self, symbol: int) -> str:
         return self.machine.alphabet[symbol]
+
+    @property
+    def instruction(self) -> str:
+        machine = self.machine
+        if len(machine.steps) > MOST_STEPS:
+            return "A machine with too many steps to list moves from state to state. Answer with the state's output."
+        steps = "; ".join(f"{state}, {symbol} -> {after}" for (state, symbol), after in machine.steps.items())
+        given = "; ".join(f"{state}: {answer}" for state, answer in machine.answers.items() if answer is not None)
+        return (
+            f"A machine starts in state {machine.start}. Each input moves it, as follows (state, input -> next state):"
+            f" {steps}. Answer with the output of the state it is in: {given}."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        """The state's name in the file, where equal states have names of their own."""
+        state = self.machine.start
+        for symbol in seen:
+            state = self.machine.steps[state, self.machine.alphabet[symbol]]
+        return f"state {state}"
 
 
 def _content(path: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from statetrack.tasks.finite import ModuloTask, WeightedTask
@@ -19,6 +20,7 @@ class CycleNavigation(ModuloTask, WeightedTask):
     """
 
     base_name = "cycle_navigation"
+    title = "walk on a circle"
     inputs = 3
 
     def step(self, state: int, symbol: int) -> int:
@@ -26,3 +28,14 @@ class CycleNavigation(ModuloTask, WeightedTask):
 
     def symbol_text(self, symbol: int) -> str:
         return ("left", "stay", "right")[symbol]
+
+    @property
+    def instruction(self) -> str:
+        return (
+            f"You stand on a circle of {self.m} places, numbered from 0, at place 0. Each input is a move: 'right' goes"
+            " to the next higher number (from the last place to 0), 'left' to the next lower (from 0 to the last"
+            " place), 'stay' nowhere. Answer with the number of your place."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"place {self.state_after(seen)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,6 +44,7 @@ class Dyck(FiniteTask):
     wrong: float = 0.0
 
     base_name = "dyck"
+    title = "nested brackets"
 
     def check(self) -> None:
         self.check_range("kinds", 1, len(OPENING))
@@ -93,6 +95,17 @@ class Dyck(FiniteTask):
             states = steps[states, drawn[:, t]]
         return drawn
 
+    def law(self) -> NDArray[np.float64]:
+        """An opening bracket with its probability, else one that closes: the right one or, with `wrong`, another."""
+        innermost = self.automaton.answers - 1
+        law = np.zeros(self.automaton.steps.shape)
+        law[:, : self.kinds] = self._opening[:, None] / self.kinds
+        for kind in range(self.kinds):
+            wrong = self.wrong / max(1, self.kinds - 1)
+            law[:, self.kinds + kind] = (1 - self._opening) * np.where(innermost == kind, 1 - self.wrong, wrong)
+        law[innermost == self.kinds] = 1 / self.inputs  # after a mistake, anything
+        return law
+
     @cached_property
     def _opening(self) -> NDArray[np.float64]:
         """The probability of an opening bracket in every state of the automaton."""
@@ -108,6 +121,20 @@ class Dyck(FiniteTask):
 
     def answer_text(self, answer: int) -> str:
         return ("balanced", *OPENING[: self.kinds], "broken")[answer]
+
+    @property
+    def instruction(self) -> str:
+        kinds = " ".join(opening + closing for opening, closing in zip(OPENING[: self.kinds], CLOSING))
+        return (
+            f"Each input is one bracket, of the kinds {kinds}. Answer with the innermost bracket that is still open,"
+            f" with '{self.answer_text(0)}' if none is open, and with '{self.answer_text(self.kinds + 1)}' from the"
+            f" first mistake on. A mistake is a closing bracket that does not fit, or more than {self.depth} open at"
+            " once."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        stack = self.state_after(seen)
+        return "broken" if stack is None else f"open: {' '.join(OPENING[kind] for kind in stack) or 'nothing'}"
 
 
 def _deepest(kinds: int) -> int:

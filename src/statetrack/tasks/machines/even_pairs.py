@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from statetrack.tasks.finite import BinaryTask, FiniteTask
+from statetrack.tasks.finite import BITS, BinaryTask, FiniteTask
+from statetrack.tasks.plain import NOTHING_YET
 
 Ends = tuple[int, int]
 
@@ -21,6 +23,10 @@ class EvenPairs(FiniteTask, BinaryTask):
     """
 
     base_name = "even_pairs"
+    title = "even pairs"
+    instruction = (
+        f"{BITS} Count the pairs of neighbouring bits that differ. Answer 0 if their number is even, 1 if it is odd."
+    )
     outputs = 2
 
     def start(self) -> Ends | None:
@@ -32,3 +38,7 @@ class EvenPairs(FiniteTask, BinaryTask):
 
     def answer(self, state: Ends | None) -> int | None:
         return None if state is None else state[0] ^ state[1]
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        ends = self.state_after(seen)
+        return NOTHING_YET if ends is None else "first bit {}, newest bit {}".format(*ends)

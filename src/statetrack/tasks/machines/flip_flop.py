@@ -20,6 +20,11 @@ class FlipFlop(FiniteTask, WeightedTask):
     """
 
     base_name = "flip_flop"
+    title = "flip-flop"
+    instruction = (
+        "A memory holds one bit, 0 at the start. Each input sets it ('set 0', 'set 1') or leaves it ('hold'). Answer"
+        " with the bit that it holds now."
+    )
     inputs = 3
     outputs = 2
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from statetrack.tasks.base import between
-from statetrack.tasks.finite import BinaryTask, FiniteTask
+from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.finite import BITS, BinaryTask, FiniteTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,8 @@ class FSM(FiniteTask, BinaryTask):
     k: int = between(1, 10_000, default=3)
 
     base_name = "fsm"
+    title = "saturating counter"
+    facts = TaskFacts(threshold=True)
     outputs = 2
 
     def step(self, state: int, symbol: int) -> int:
@@ -31,3 +35,11 @@ class FSM(FiniteTask, BinaryTask):
 
     def answer(self, state: int) -> int:
         return int(state == self.k)
+
+    @property
+    def instruction(self) -> str:
+        return f"{BITS} Answer 1 as soon as at least {self.k} ones have been shown, and ever after; before that, 0."
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        ones = self.state_after(seen)
+        return f"ones: {ones}{' or more' if ones == self.k else ''}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from statetrack.tasks.finite import BinaryTask, ModuloTask
+from statetrack.tasks.finite import BITS, BinaryTask, ModuloTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,3 +18,8 @@ class ModCounter(ModuloTask, BinaryTask):
     """
 
     base_name = "mod_counter"
+    title = "modular counter"
+
+    @property
+    def instruction(self) -> str:
+        return f"{BITS} Answer with the number of ones so far, modulo {self.m}."

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from statetrack.tasks import draws
 from statetrack.tasks.base import Ints, between
-from statetrack.tasks.finite import FiniteTask, WeightedTask, check_weights
+from statetrack.tasks.finite import NOTHING, FiniteTask, WeightedTask, check_weights
 
 OPERATORS = "+-*"
 
@@ -45,6 +47,7 @@ class ModularArithmetic(FiniteTask, WeightedTask):
     m: int = between(2, 50, default=5)
 
     base_name = "modular_arithmetic"
+    title = "modular arithmetic"
 
     def check(self) -> None:
         super().check()
@@ -91,5 +94,29 @@ class ModularArithmetic(FiniteTask, WeightedTask):
         operators = self.m + drawn(len(OPERATORS), self.weights[self.m :])
         return np.where(np.arange(start, stop) % 2 == 0, numbers, operators)
 
+    def law(self) -> NDArray[np.float64]:
+        """A number where one may stand, an operator after a number."""
+        shares = np.asarray(self.weights or (1.0,) * self.inputs)
+        numbers, operators = shares.copy(), shares.copy()
+        numbers[self.m :] = 0
+        operators[: self.m] = 0
+        after_number = (self.automaton.answers != NOTHING)[:, None]
+        return np.where(after_number, operators / operators.sum(), numbers / numbers.sum())
+
     def symbol_text(self, symbol: int) -> str:
         return str(symbol) if symbol < self.m else OPERATORS[symbol - self.m]
+
+    @property
+    def instruction(self) -> str:
+        return (
+            "Each input is the next piece of an expression of numbers and the operators + - *, where * binds stronger"
+            f" than + and -. Answer with the value so far, modulo {self.m} (never negative). You are asked after"
+            " numbers only."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        state = self.state_after(seen)
+        if state is None:
+            return "broken"
+        term = f"last term {state.term}" if state.complete else f"next number counts {state.term} times"
+        return f"sum of the terms before {state.total}, {term}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +33,7 @@ class Regex(TableTask, WeightedTask):
     alphabet: str = "ab"
 
     base_name = "regex"
+    title = "regular expression"
     outputs = 2
 
     def check(self) -> None:
@@ -55,6 +57,17 @@ class Regex(TableTask, WeightedTask):
 
     def answer_text(self, answer: int) -> str:
         return ("no", "yes")[answer]
+
+    @property
+    def instruction(self) -> str:
+        return (
+            "Each input is one character. Answer 'yes' if the whole text so far matches the regular expression"
+            f" {self.pattern} from its beginning to its end, else 'no'."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        state = self.state_after(seen)
+        return f"state {state} of {self.automaton.states}, match: {self.answer_text(self.automaton.answers[state])}"
 
 
 def _subsets(positions: Positions, alphabet: str, name: str) -> Automaton:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from statetrack.tasks.base import Ints, Run, Task
-from statetrack.tasks.finite import BinaryTask
+from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.finite import BITS, BinaryTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +25,7 @@ class MajorityTask(Task):
     """
 
     outputs = 2
+    balance_of: ClassVar[str] = "ups minus downs"
 
     @abstractmethod
     def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
@@ -38,6 +43,18 @@ class MajorityTask(Task):
         end = balance[:, -1] if inputs.shape[1] else before
         return Run((balance >= 0).astype(np.int32), np.ones(inputs.shape, bool), end)
 
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"{self.balance_of}: {self.state_after(seen)}"
+
+    @cached_property
+    def facts(self) -> TaskFacts:
+        return TaskFacts(
+            state_text="unbounded counter: the balance after T inputs is one of T + 1 values, log2(T + 1) bits",
+            majority="it is the running majority",
+            threshold=True,
+            ups=self.ups(np.arange(self.inputs)),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class RTC(MajorityTask, BinaryTask):
@@ -52,6 +69,9 @@ class RTC(MajorityTask, BinaryTask):
     """
 
     base_name = "rtc"
+    title = "running majority"
+    instruction = f"{BITS} Answer 1 if at least half of the bits so far are ones, else 0."
+    balance_of = "ones minus zeros"
 
     def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(symbols) == 1

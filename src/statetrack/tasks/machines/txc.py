@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from statetrack.tasks.finite import BinaryTask, FiniteTask
+from statetrack.tasks.finite import BITS, BinaryTask, FiniteTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,8 @@ class TXC(FiniteTask, BinaryTask):
     """
 
     base_name = "txc"
+    title = "parity"
+    instruction = f"{BITS} Answer with the parity of the bits so far: 1 if the number of ones is odd, 0 if it is even."
     outputs = 2
 
     def step(self, state: int, symbol: int) -> int:

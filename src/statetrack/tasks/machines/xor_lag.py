@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from statetrack.tasks.base import between
-from statetrack.tasks.finite import BinaryTask, FiniteTask
+from statetrack.tasks.finite import BITS, BinaryTask, FiniteTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class XorLag(FiniteTask, BinaryTask):
     k: int = between(1, 16, default=1)
 
     base_name = "xor_lag"
+    title = "delayed xor"
     outputs = 2
 
     def step(self, state: int, symbol: int) -> int:
@@ -29,3 +31,13 @@ class XorLag(FiniteTask, BinaryTask):
 
     def answer(self, state: int) -> int:
         return (state ^ (state >> self.k)) & 1
+
+    @property
+    def instruction(self) -> str:
+        return (
+            f"{BITS} Answer with the exclusive or of the newest bit and the bit {self.k} inputs before it; bits before"
+            " the first count as 0."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"last bits: {' '.join(f'{self.state_after(seen):0{self.k + 1}b}')}"

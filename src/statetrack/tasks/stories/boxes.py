@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
@@ -29,6 +30,7 @@ class Boxes(OrdersTask):
     query: int = 0
 
     base_name = "boxes"
+    title = "objects in boxes"
 
     def check(self) -> None:
         self.check_range("query", 0, self.objects - 1)
@@ -60,3 +62,14 @@ class Boxes(OrdersTask):
 
     def answer_text(self, answer: int) -> str:
         return f"box {answer}"
+
+    @property
+    def instruction(self) -> str:
+        return (
+            f"There are {self.objects} objects and {self.boxes} boxes, both numbered from 0. Object i starts in box i"
+            f" modulo {self.boxes}. Each input moves one object to a box, or pours all that is in one box into another."
+            f" Answer with the box that object {self.query} is in now."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"object {self.query} in box {self.state_after(seen)}"

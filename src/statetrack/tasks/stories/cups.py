@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.errors import BadInput
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import Automaton, FiniteTask, WeightedTask
 
 Arrangement = tuple[int, ...]  # the cup that holds each item; item i starts under cup i
@@ -34,6 +36,7 @@ class Cups(FiniteTask, WeightedTask):
     items: str = "one"
 
     base_name = "cups"
+    title = "shell game"
 
     def check(self) -> None:
         if self.items not in ("one", "all"):
@@ -81,6 +84,28 @@ class Cups(FiniteTask, WeightedTask):
         if self.items == "one":
             return f"cup {answer}"
         return " ".join(map(str, arrangement(answer, self.n)))
+
+    @property
+    def instruction(self) -> str:
+        about = f"There are {self.n} cups in a row, numbered from 0. Each input swaps what lies under two cups."
+        if self.items == "one":
+            return f"{about} A ball starts under cup 0. Answer with the cup that the ball is under now."
+        return (
+            f"{about} Item i starts under cup i. Answer with the cups of items 0, 1, 2, ... in this order, separated by"
+            " single spaces."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        cups = self.state_after(seen)
+        if self.items == "one":
+            return f"ball under cup {cups[0]}"
+        return ", ".join(f"item {item} under cup {cup}" for item, cup in enumerate(cups))
+
+    @cached_property
+    def facts(self) -> TaskFacts:
+        """All swaps of two cups together generate S_n."""
+        moves = np.stack([_transposition(self.n, *pair) for pair in self.swaps])
+        return TaskFacts(states=self.outputs, moves=moves)
 
 
 def _transposition(n: int, a: int, b: int) -> NDArray[np.intp]:

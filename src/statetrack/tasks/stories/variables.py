@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.tasks.base import Ints, Run, between
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.stories.orders import Order, OrdersTask
 
 
@@ -31,6 +33,7 @@ class Variables(OrdersTask):
     query: int = 0
 
     base_name = "variables"
+    title = "variable tracking"
 
     def check(self) -> None:
         self.check_range("query", 0, self.v - 1)
@@ -98,3 +101,22 @@ class Variables(OrdersTask):
         if verb == "set":
             return f"set {ascii_lowercase[a]} to {b}"
         return f"{verb} {ascii_lowercase[a]} {'to' if verb == 'copy' else 'and'} {ascii_lowercase[b]}"
+
+    @property
+    def instruction(self) -> str:
+        names = ", ".join(ascii_lowercase[: self.v])
+        return (
+            f"There are {self.v} variables ({names}), all 0 at the start. Each input sets a variable to a value, copies"
+            " one variable to another ('copy a to b' gives b the value of a), or swaps two of them. Answer with the"
+            f" current value of {ascii_lowercase[self.query]}."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return ", ".join(f"{name}={value}" for name, value in zip(ascii_lowercase, self.state_after(seen)))
+
+    @cached_property
+    def facts(self) -> TaskFacts:
+        """The values' states are many. The table is of the names: from which variable or constant each variable, and
+        each constant, takes its value. These maps multiply in the reverse order."""
+        constants = np.tile(np.arange(self.v, self.v + self.values), (self.inputs, 1))
+        return TaskFacts(states=self.values**self.v, table=np.hstack([self._sources, constants]).T)

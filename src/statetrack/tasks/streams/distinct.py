@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.tasks.base import Ints, Run
-from statetrack.tasks.streams.numbers import VALUES, NumbersTask
+from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.plain import plain_text
+from statetrack.tasks.streams.numbers import NUMBERS, VALUES, NumbersTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,16 @@ class Distinct(NumbersTask):
     """
 
     base_name = "stream.distinct"
+    title = "distinct count"
+    instruction = f"{NUMBERS} Answer with how many different integers have been shown so far."
+    facts = TaskFacts(
+        states=2**VALUES,
+        bits=float(VALUES),
+        state_text=f"2^{VALUES}, one bit a number: {VALUES} bits",
+        aperiodic=f"sets of numbers under union, 2^{VALUES} elements, aperiodic and commutative",
+        elements=2**VALUES,
+        counts=True,
+    )
     outputs = VALUES + 1
 
     def start(self) -> frozenset[int]:
@@ -30,6 +43,9 @@ class Distinct(NumbersTask):
 
     def answer(self, state: frozenset[int]) -> int:
         return len(state)
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"shown: {plain_text(self.state_after(seen))}"
 
     def run(self, inputs: Ints, state: NDArray[np.bool_] | None = None) -> Run:
         rows = np.arange(len(inputs))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from statetrack.tasks.base import Ints, Run, between
-from statetrack.tasks.streams.numbers import VALUES, NumbersTask
+from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.plain import plain_text
+from statetrack.tasks.streams.numbers import NUMBERS, VALUES, NumbersTask, last_numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class Echo(NumbersTask):
     k: int = between(1, 100, default=2)
 
     base_name = "stream.echo"
+    title = "delayed copy"
     outputs = VALUES
 
     def start(self) -> tuple[int, ...]:
@@ -44,3 +48,18 @@ class Echo(NumbersTask):
         defined = np.ones(inputs.shape, bool)
         defined[:, :unasked] = False
         return Run(targets, defined, numbers[:, -self.k :])
+
+    @property
+    def instruction(self) -> str:
+        return (
+            f"{NUMBERS} Answer with the integer that was shown {self.k} inputs before the newest one. You are not asked"
+            " before there is one."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"last, the newest at the end: {plain_text(self.state_after(seen))}"
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What has to be kept are the k numbers before the newest, which is an input."""
+        return last_numbers(self.k, reach=self.k + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from statetrack.tasks.finite import FiniteTask
-from statetrack.tasks.streams.numbers import VALUES, NumbersTask
+from statetrack.tasks.streams.numbers import NUMBERS, VALUES, NumbersTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class RunningMax(ExtremeTask):
     """
 
     base_name = "stream.max"
+    title = "running maximum"
+    instruction = f"{NUMBERS} Answer with the largest integer so far."
     extreme = staticmethod(max)
 
 
@@ -45,4 +47,6 @@ class RunningMin(ExtremeTask):
     """
 
     base_name = "stream.min"
+    title = "running minimum"
+    instruction = f"{NUMBERS} Answer with the smallest integer so far."
     extreme = staticmethod(min)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from statetrack.tasks.machines.rtc import MajorityTask
-from statetrack.tasks.streams.numbers import VALUES, NumbersTask
+from statetrack.tasks.streams.numbers import NUMBERS, VALUES, NumbersTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,9 @@ class Majority(MajorityTask, NumbersTask):
     """
 
     base_name = "stream.majority"
+    title = "majority of large numbers"
+    instruction = f"{NUMBERS} Answer 1 if at least half of the integers so far are 50 or more, else 0."
+    balance_of = "large minus small"
 
     def ups(self, symbols: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(symbols) >= VALUES // 2

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from statetrack.formatting import plural
 from statetrack.tasks.base import Task
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import WeightedTask
 
 VALUES = 100
+NUMBERS = "Each input is an integer from 0 to 99."  # how the words of a task over numbers begin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +23,7 @@ class NumbersTask(WeightedTask):
     """A task over the numbers 0..99."""
 
     inputs = VALUES
+    numbers = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,13 @@ class MedianTask(Task):
 
     def value(self, classes: ArrayLike) -> NDArray[Any]:
         return np.asarray(classes) / 2
+
+
+def last_numbers(held: int, reach: int) -> TaskFacts:
+    """The facts of a task whose state is the last `held` numbers and whose answer the last `reach` inputs decide."""
+    bits = held * math.log2(VALUES)
+    text = f"{VALUES}^{held}, the last {plural(held, 'number')}: {bits:.2f} bits"
+    return TaskFacts(states=VALUES**held, bits=bits, state_text=text, reach=reach)
 
 
 def twice_the_median(numbers: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from statetrack.tasks.base import between
 from statetrack.tasks.finite import ModuloTask
-from statetrack.tasks.streams.numbers import NumbersTask
+from statetrack.tasks.streams.numbers import NUMBERS, NumbersTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +20,8 @@ class SumMod(ModuloTask, NumbersTask):
     m: int = between(2, 1000, default=10)
 
     base_name = "stream.sum_mod"
+    title = "running sum modulo m"
+
+    @property
+    def instruction(self) -> str:
+        return f"{NUMBERS} Answer with the sum of all integers so far, modulo {self.m}."

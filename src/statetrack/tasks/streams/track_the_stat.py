@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from statetrack.tasks import native
 from statetrack.tasks.base import SPLITS, Batch, Ints, Run, check_window
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.streams.numbers import VALUES, MedianTask, NumbersTask, twice_the_median
 
 ORIGINAL = "original"
@@ -23,6 +26,10 @@ class TrackTheStat(NumbersTask):
     """The stream of both variants. Row i of the split "original" is the original's stream of sample seed `seed` + i."""
 
     splits = (*SPLITS, ORIGINAL)
+    opening = (
+        "You will be shown a stream of integers from 0 to 99, one integer a message. Values can come more than once."
+        " Only what has been shown counts, and nothing is ever forgotten."
+    )
 
     def rows(self, lengths: NDArray[Any], indices: NDArray[Any], seed: int, split: str) -> Ints:
         if split != ORIGINAL:
@@ -46,6 +53,21 @@ class TrackTheStat(NumbersTask):
             cut = slice(begin, begin + window)
             yield begin, Batch(batch.inputs[:, cut], batch.targets[:, cut], batch.mask[:, cut])
 
+    @property
+    def facts(self) -> TaskFacts:
+        text = f"unbounded counters: at most log2 C(t+99, 99) bits after t numbers, {histogram_bits(300):.0f} after 300"
+        why = f"counts are compared, and on two numbers alone the {self.tag} is a majority"
+        return TaskFacts(state_text=text, majority=why, counts=True)
+
+
+def histogram_bits(turns: int) -> float:
+    """log2 C(t + 99, 99): how many bits tell all histograms of t numbers apart.
+
+    >>> round(histogram_bits(300))
+    318
+    """
+    return math.log2(math.comb(turns + VALUES - 1, VALUES - 1))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Median(MedianTask, TrackTheStat):
@@ -58,6 +80,14 @@ class Median(MedianTask, TrackTheStat):
     """
 
     base_name = "track_the_stat.median"
+    title = "running median"
+    tag = "median"
+    example = (12, 7, 30, 7, 55, 41)
+    instruction = (
+        "Report the running median of all integers shown so far. The median is the middle value once the integers are"
+        " put in order. When their count is even there are two middle values, and the median is the arithmetic mean of"
+        " these two, which may end in .5."
+    )
 
     def start(self) -> tuple[int, ...]:
         return ()
@@ -68,6 +98,19 @@ class Median(MedianTask, TrackTheStat):
 
     def answer(self, state: tuple[int, ...]) -> int | None:
         return twice_the_median(state) if state else None
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        """The sorted list, as the original writes it.
+
+        >>> Median().state_text([85, 63, 51])
+        '[51, 63, 85]'
+        """
+        return str(sorted(map(int, seen)))
+
+    def guess(self, seen: Sequence[int], chance: np.random.Generator) -> int:
+        """A number shown or, for an even count, the mean of two, drawn with replacement."""
+        first, second = (seen[pick] for pick in chance.integers(len(seen), size=2))
+        return first + second if len(seen) % 2 == 0 else 2 * first
 
     def run(self, inputs: Ints, state: Ints | None = None) -> Run:
         upto = np.zeros((len(inputs), VALUES), np.int32) if state is None else state.copy()
@@ -119,6 +162,13 @@ class Mode(TrackTheStat):
     """
 
     base_name = "track_the_stat.mode"
+    title = "running mode"
+    tag = "mode"
+    example = (4, 9, 4, 9, 61, 61)
+    instruction = (
+        "Report the running mode of all integers shown so far. The mode is the value that has been shown most often."
+        " When several values share the highest count, report the largest of them."
+    )
     outputs = VALUES
 
     def start(self) -> tuple[int, ...]:
@@ -129,6 +179,19 @@ class Mode(TrackTheStat):
 
     def answer(self, state: tuple[int, ...]) -> int | None:
         return max(range(VALUES), key=lambda value: (state[value], value)) if any(state) else None
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        """The counts in the order in which the numbers first came, as the original writes them.
+
+        >>> Mode().state_text([7, 3, 7])
+        '{7: 2, 3: 1}'
+        """
+        return str(dict(Counter(map(int, seen))))
+
+    def guess(self, seen: Sequence[int], chance: np.random.Generator) -> int:
+        """One of the different numbers shown."""
+        different = list(dict.fromkeys(seen))
+        return different[chance.integers(len(different))]
 
     def run(self, inputs: Ints, state: Counts | None = None) -> Run:
         """The next mode is the last one or the new number, whichever has the greater (count, value)."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from statetrack.tasks.base import Ints, Run, between
-from statetrack.tasks.streams.numbers import MedianTask, NumbersTask, twice_the_median
+from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.plain import plain_text
+from statetrack.tasks.streams.numbers import NUMBERS, MedianTask, NumbersTask, last_numbers, twice_the_median
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class WindowMedian(MedianTask, NumbersTask):
     k: int = between(1, 100, default=5)
 
     base_name = "stream.window_median"
+    title = "sliding median"
 
     def start(self) -> tuple[int, ...]:
         return ()
@@ -42,3 +46,17 @@ class WindowMedian(MedianTask, NumbersTask):
             window = np.sort(numbers[:, max(0, end - self.k) : end], axis=1)
             targets[:, t] = twice_the_median(window.T)
         return Run(targets, np.ones(inputs.shape, bool), numbers[:, -self.k :])
+
+    @property
+    def instruction(self) -> str:
+        return (
+            f"{NUMBERS} Answer with the median of the last {self.k} integers (of all, while there are fewer). For an"
+            " even count it is the mean of the middle two."
+        )
+
+    def state_text(self, seen: Sequence[int]) -> str:
+        return f"last, the newest at the end: {plain_text(self.state_after(seen))}"
+
+    @property
+    def facts(self) -> TaskFacts:
+        return last_numbers(self.k, reach=self.k)

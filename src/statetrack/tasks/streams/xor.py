@@ -23,6 +23,9 @@ class RunningXor(FiniteTask, WeightedTask):
     bits: int = between(1, 10, default=7)
 
     base_name = "stream.xor"
+    title = "running xor"
+    instruction = "Each input is an integer. Answer with the bitwise exclusive or of all integers so far, in decimal."
+    numbers = True
 
     @property
     def inputs(self) -> int:

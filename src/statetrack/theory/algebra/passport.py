@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.tasks.base import Task
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import FiniteTask
 from statetrack.tasks.groups import Group, usual_name
-from statetrack.theory.algebra import known
 from statetrack.theory.algebra.circuits import Circuit
+from statetrack.theory.algebra.known import circuit_of, monoid_of
 from statetrack.theory.algebra.monoid_facts import MonoidFacts, of_automaton, of_group, periods
 from statetrack.theory.algebra.structure import Structure, structure, symmetric
 
@@ -77,8 +78,7 @@ def passport(task: Task) -> Passport:
         return _of_group(task, acting)
     if isinstance(task, FiniteTask):
         return _of_automaton(task)
-    of = known.describe(task)
-    return Passport(task.name, of.states, of.bits, of.text, of.monoid, of.circuit, of.periods)
+    return _of_facts(task, task.facts or TaskFacts())
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,15 @@ class Acting:
 def acting_group(task: Task) -> Acting | None:
     """The group that the inputs of a task generate, for the tasks that are groups by construction."""
     from statetrack.tasks.groups.task import GroupTask
-    from statetrack.tasks.stories.cups import Cups
 
     if isinstance(task, GroupTask):
         whole, algebra = task.group_object, _named(task.group_object)
         if task.over == "generators":
             return Acting(algebra, periods(whole.generators), len(np.unique(whole.generators, axis=0)), whole.order)
         return Acting(algebra, tuple(np.unique(whole.element_orders).tolist()), whole.order, whole.order)
-    if isinstance(task, Cups):
-        states = task.n if task.items == "one" else math.factorial(task.n)
-        return Acting(symmetric(task.n), (2,), task.inputs, states)
+    if task.facts is not None and task.facts.moves is not None and task.facts.states is not None:
+        moves = task.facts.moves
+        return Acting(symmetric(moves.shape[1]), periods(moves), len(np.unique(moves, axis=0)), task.facts.states)
     return None
 
 
@@ -128,6 +127,13 @@ def _of_automaton(task: FiniteTask) -> Passport:
     return Passport(task.name, states, math.log2(states), _counted(states), facts, circuit, periods(steps.T), group)
 
 
+def _of_facts(task: Task, facts: TaskFacts) -> Passport:
+    text = facts.state_text or "not known: the task is no finite automaton"
+    monoid = monoid_of(facts)
+    settled = () if monoid is None else (1,)  # as an aperiodic machine does under one repeated input
+    return Passport(task.name, facts.states, facts.bits, text, monoid, circuit_of(facts), settled)
+
+
 def _counted(states: int) -> str:
     return f"{states}, minimal automaton: {math.log2(states):.2f} bits"
 
@@ -135,13 +141,9 @@ def _counted(states: int) -> str:
 def _machine(task: FiniteTask) -> tuple[int, NDArray[Any]]:
     """The number of states of the minimal automaton, and a table with its transition monoid.
 
-    For `variables` the table is not that of the values' states but of the names: every order says from which variable
-    or constant each variable takes its value. These maps multiply in the reverse order, which changes neither groups
-    nor sizes.
+    A task may give a smaller table. Its maps may multiply in the reverse order, which changes neither groups nor sizes.
     """
-    from statetrack.tasks.stories.variables import Variables
-
-    if isinstance(task, Variables):
-        return task.values**task.v, known.sources(task).T
+    if task.facts is not None and task.facts.table is not None and task.facts.states is not None:
+        return task.facts.states, task.facts.table
     smallest = task.automaton.minimised()
     return smallest.states, smallest.steps

@@ -1,20 +1,19 @@
 """Which inputs come: the probability of every symbol in every state of a task's automaton.
 
-Most tasks draw every symbol independently, with the shares of `symbol_weights`. Two draw what may follow: Dyck's
-brackets depend on what is open, and modular arithmetic takes numbers and operators in turn.
+Most tasks draw every symbol independently, with the shares of `symbol_weights`. Some draw what may follow, and have a
+`law` of their own: Dyck's brackets depend on what is open, and modular arithmetic takes numbers and operators in turn.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.tasks.base import Task
-from statetrack.tasks.finite import NOTHING, Automaton, FiniteTask
+from statetrack.tasks.finite import FiniteTask
 
 Floats = NDArray[np.float64]
 
@@ -101,41 +100,11 @@ def shares(task: Task) -> Floats:
 
 def process(task: FiniteTask) -> MarkovChain | None:
     """The task's automaton with the law of its inputs; None for a task that draws by a rule unknown here."""
-    from statetrack.tasks.machines.dyck import Dyck
-    from statetrack.tasks.machines.modular_arithmetic import ModularArithmetic
-
-    automaton = task.automaton
-    if isinstance(task, Dyck):
-        return MarkovChain(automaton.steps, automaton.answers, _brackets(task, automaton), False)
-    if isinstance(task, ModularArithmetic):
-        return MarkovChain(automaton.steps, automaton.answers, _terms(task, automaton), False)
+    told = task.law()
+    if told is not None:
+        return MarkovChain(task.automaton.steps, task.automaton.answers, told, False)
     if type(task).draw is not Task.draw:
         return None
-    smallest = automaton.minimised()
+    smallest = task.automaton.minimised()
     law = np.broadcast_to(shares(task), smallest.steps.shape)
     return MarkovChain(smallest.steps, smallest.answers, law, True)
-
-
-def _brackets(task: Any, automaton: Automaton) -> Floats:
-    """Opening with probability p (1 where nothing is open, 0 at full depth), closing right or, with `wrong`, not."""
-    kinds, innermost = task.kinds, automaton.answers - 1
-    broken = innermost == kinds
-    full = np.all(automaton.answers[automaton.steps[:, :kinds]] == kinds + 1, axis=1)
-    opening = np.where(innermost < 0, 1.0, np.where(full, 0.0, task.p))
-    law = np.zeros(automaton.steps.shape)
-    law[:, :kinds] = opening[:, None] / kinds
-    for kind in range(kinds):
-        wrong = task.wrong / max(1, kinds - 1)
-        law[:, kinds + kind] = (1 - opening) * np.where(innermost == kind, 1 - task.wrong, wrong)
-    law[broken] = 1 / (2 * kinds)
-    return law
-
-
-def _terms(task: Any, automaton: Automaton) -> Floats:
-    """A number where one may stand, an operator after a number."""
-    given = np.asarray(task.weights or (1.0,) * task.inputs)
-    numbers, operators = given.copy(), given.copy()
-    numbers[task.m :] = 0
-    operators[: task.m] = 0
-    after_number = (automaton.answers != NOTHING)[:, None]
-    return np.where(after_number, operators / operators.sum(), numbers / numbers.sum())

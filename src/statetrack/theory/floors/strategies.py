@@ -26,6 +26,7 @@ import numpy as np
 from statetrack.errors import BadInput
 from statetrack.formatting import fixed, plural
 from statetrack.tasks.base import Task, check_size
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import FiniteTask
 from statetrack.theory.floors import guessing, majority, simulation
 from statetrack.theory.floors.markov import Floats, MarkovChain, process, shares
@@ -119,6 +120,7 @@ class FloorMaker:
 
     def __init__(self, task: Task, length: int, window: int) -> None:
         self.task, self.length, self.window = task, length, min(window, length)
+        self.facts = task.facts or TaskFacts()
         self.notes: list[str] = []
 
     def made(self) -> Floors:
@@ -126,14 +128,13 @@ class FloorMaker:
 
     def gather(self) -> Iterator[Floor]:
         from statetrack.tasks.groups.task import GroupTask
-        from statetrack.tasks.machines.rtc import MajorityTask
 
         if isinstance(self.task, GroupTask):
             from statetrack.theory.floors import groups
 
             yield from groups.gather(self, self.task)
-        elif isinstance(self.task, MajorityTask):
-            yield from self.of_balance(float(shares(self.task)[self.task.ups(np.arange(self.task.inputs))].sum()))
+        elif self.facts.ups is not None:
+            yield from self.of_balance(float(shares(self.task)[self.facts.ups].sum()))
         elif isinstance(self.task, FiniteTask) and (known := process(self.task)) is not None:
             yield from self.of_process(known.merged())
         else:
@@ -204,16 +205,13 @@ class FloorMaker:
         yield self.floor("counts", np.ones(self.length))
 
     def simulated(self) -> Iterator[Floor]:
-        from statetrack.tasks.streams.distinct import Distinct
-        from statetrack.tasks.streams.track_the_stat import TrackTheStat
-
         self.notes.append("simulated: each answer was chosen on one half of the rows and scored on the other")
         for name, scored in simulation.strategies(self.task, self.length).items():
             low, high = scored.interval
             says = SAYS[name] if name != "input" else "the better of position and x_t, for x_t positions by doubling"
             yield Floor(name, says, scored.by_position, scored.average, False, low, high, scored.rows)
         self.notes.append("window: not given, the windows are too many to simulate")
-        if isinstance(self.task, TrackTheStat | Distinct):
+        if self.facts.counts:
             yield self.floor("counts", np.ones(self.length), says="the answer is a function of the counts")
         else:
             self.notes.append("counts: not given, the counts are too many to simulate")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.tasks.base import Task
+from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import FiniteTask
 from statetrack.tasks.groups import Group
 from statetrack.tasks.groups.permutations import MAX_DEGREE
@@ -34,18 +35,18 @@ class Features:
         return passport(self.task)
 
     @cached_property
+    def facts(self) -> TaskFacts:
+        return self.task.facts or TaskFacts()
+
+    @property
     def balance(self) -> bool:
         """A running majority."""
-        from statetrack.tasks.machines.rtc import MajorityTask
+        return self.facts.ups is not None
 
-        return isinstance(self.task, MajorityTask)
-
-    @cached_property
+    @property
     def threshold(self) -> bool:
         """The answer is a threshold of a sum over the inputs: RTC, FSM."""
-        from statetrack.tasks.machines.fsm import FSM
-
-        return self.balance or isinstance(self.task, FSM)
+        return self.facts.threshold
 
     @property
     def regular(self) -> bool:
@@ -84,13 +85,8 @@ class Features:
     @cached_property
     def reach(self) -> int | None:
         """How many last inputs decide the answer; None when no number does."""
-        from statetrack.tasks.streams.echo import Echo
-        from statetrack.tasks.streams.window_median import WindowMedian
-
-        if isinstance(self.task, Echo):
-            return self.task.k + 1
-        if isinstance(self.task, WindowMedian):
-            return self.task.k
+        if self.facts.reach is not None:
+            return self.facts.reach
         if isinstance(self.task, FiniteTask) and self.aperiodic:
             return definite_after(self.task.automaton.minimised().steps)
         return None
@@ -116,24 +112,17 @@ class Features:
     def acting(self) -> tuple[Group, NDArray[Any]] | None:
         """The group that the inputs generate by permuting, and their IDs; None where they do not, or of many points."""
         from statetrack.tasks.groups.task import GroupTask
-        from statetrack.tasks.stories.cups import Cups
 
         if isinstance(self.task, GroupTask):
             return self.task.group_object, np.unique(self.task.letters)
         if not isinstance(self.task, FiniteTask):
             return None
-        letters = self._swaps() if isinstance(self.task, Cups) else letter_maps(self.task.automaton.minimised().steps)
+        moves = self.facts.moves
+        letters = letter_maps(self.task.automaton.minimised().steps) if moves is None else moves
         if letters.shape[1] > MAX_DEGREE or not is_permutation(letters).all():
             return None
         group = Group.from_generators(letters)
         return group, np.asarray(group.id_of(letters)) if group.order <= 10**6 else np.zeros(0, np.int64)
-
-    def _swaps(self) -> NDArray[Any]:
-        n = self.task.n  # type: ignore[attr-defined]
-        rows = np.tile(np.arange(n), (self.task.inputs, 1))
-        for row, (a, b) in zip(rows, self.task.swaps):  # type: ignore[attr-defined]
-            row[[a, b]] = b, a
-        return rows
 
     @cached_property
     def reflections(self) -> Reflections | None:
