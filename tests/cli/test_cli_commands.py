@@ -38,8 +38,16 @@ def test_list_tasks_names_every_task(capsys: pytest.CaptureFixture[str]) -> None
     assert len(lines) == len(entries) + 1
     assert lines[1].startswith("rtc ")
     assert all(entry["what"] for entry in entries)
+    assert entries[1] | {"what": ""} == {"task": "txc", "title": "parity", "inputs": 2, "classes": 2, "what": ""}
     s9 = next(entry for entry in entries if entry["task"] == "s9_composition")
     assert (s9["inputs"], s9["classes"]) == (362880, 362880)
+
+
+def test_show_accepts_a_title_and_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = out(["show", "parity", "--length", "4"], capsys)
+    assert shown == out(["show", "txc", "--length", "4"], capsys)
+    assert shown.startswith("txc: parity\n\n")
+    assert json.loads(out(["show", "s5", "--length", "4", "--json"], capsys))["title"] == "composition in S5"
 
 
 def test_list_groups_and_selectors(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as s
 
 import statetrack as st
 from statetrack.tasks import catalogue
-from statetrack.tasks.base import MAX_LENGTH, MAX_SEED, MAX_VALUES, Task
+from statetrack.tasks.base import MAX_LENGTH, MAX_SEED, MAX_VALUES, Task, needed
 from statetrack.tasks.machines.fsm import FSM
 
-OWN = [name for name in catalogue.CLASSES if name not in catalogue.NEEDS_PARAMETERS]
+OWN = [name for name, where in catalogue.CLASSES.items() if not needed(catalogue._load(where))]
 VARIANTS = [
     "rtc[p=0.4]",
     "fsm[k=5,p=0.05]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ def command(
 
     Example: statetrack list nc1_groups --json
     """
-    from statetrack.tasks.catalogue import SELECTORS, select, task
+    from statetrack.tasks.catalogue import SELECTORS, left_out, select, task
 
     name = what.lower()
     if name in KINDS:
@@ -37,6 +38,9 @@ def command(
         print_json(entries)
     else:
         print_table(list(entries[0]), [list(entry.values()) for entry in entries])
+    if name == "tasks":
+        for reason in left_out().values():
+            print(f"left out: {reason}", file=sys.stderr)
 
 
 def _tasks() -> Entries:
@@ -46,13 +50,16 @@ def _tasks() -> Entries:
 
 
 def _sizes(each: Any) -> dict[str, Any]:
-    return {"task": each.name, "inputs": each.inputs, "classes": each.outputs}
+    return {"task": each.name, "title": each.title, "inputs": each.inputs, "classes": each.outputs}
 
 
 def _words(each: Any) -> str:
     from statetrack.tasks.groups import usual_name
+    from statetrack.tasks.groups.task import GroupTask
 
-    return f"the product of elements of {usual_name(each.group)}" if hasattr(each, "group_object") else each.__doc__
+    if isinstance(each, GroupTask):
+        return f"the product of elements of {usual_name(each.group)}"
+    return each.__doc__ or each.title
 
 
 def _groups() -> Entries:

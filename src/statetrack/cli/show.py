@@ -64,6 +64,7 @@ def _facts(task: Task) -> dict[str, Any]:
     values = {field.name: getattr(task, field.name) for field in parameters(type(task))}
     return {
         "task": task.name,
+        "title": task.title,
         "about": inspect.getdoc(type(task)) or "",
         "parameters": {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
         "splits": list(task.splits),
@@ -112,7 +113,7 @@ def _words(task: Task, number: int, text: Callable[[int], str]) -> str:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    print(f"{facts['task']}\n\n{facts['about']}\n")
+    print(f"{facts['task']}: {facts['title']}\n\n{facts['about']}\n")
     _print_lines({"inputs": facts["inputs"], "classes": facts["classes"], **facts["parameters"]})
     if "group" in facts:
         print(f"\nIts group, {facts['group']['usual_name']}:")

@@ -1,6 +1,7 @@
 """The names of all tasks. A new task is one file and one line here.
 
-Groups need no line: `<group>_composition`, or the bare name of any group, is the task of composing its elements.
+Groups need no line: `<group>_composition`, or the bare name of any group, is the task of composing its elements. A task
+can also be called by its title, with _ or - for the blanks, and other packages can add tasks by an entry point.
 """
 
 from __future__ import annotations
@@ -8,13 +9,12 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Iterator
-from dataclasses import MISSING
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from statetrack import spec
-from statetrack.errors import BadInput, unknown
-from statetrack.tasks.base import Task, parameter_types, parameters
+from statetrack.errors import BadInput, one_line, unknown
+from statetrack.tasks.base import Task, needed, parameter_types
 
 CLASSES = {
     "rtc": "machines.rtc:RTC",
@@ -44,7 +44,6 @@ CLASSES = {
     "boxes": "stories.boxes:Boxes",
 }
 ALIASES = {"track_the_stat": "track_the_stat.mode"}
-NEEDS_PARAMETERS = ("automaton", "regex")  # nothing to show without them
 SELECTORS = ("permutation_groups", "tc0_groups", "nc1_groups")
 SUFFIX = "_composition"
 
@@ -54,8 +53,8 @@ def task(text: str) -> Task:
 
     >>> task("fsm[k=5,p=0.05]").name
     'fsm[k=5,p=0.05]'
-    >>> task("RTC").name, task("s5").name
-    ('rtc', 's5_composition')
+    >>> task("RTC").name, task("s5").name, task("parity").name
+    ('rtc', 's5_composition', 'txc')
     """
     name, given = spec.parse(text)
     kind, fixed = _find(name)
@@ -69,8 +68,7 @@ def build(kind: type[Task], given: dict[str, str], fixed: dict[str, Any]) -> Tas
     for key in given:
         if key not in hints:
             raise BadInput(f"{label} has no parameter {key!r}; it has {', '.join(hints)}")
-    missing = [field.name for field in parameters(kind) if field.default is MISSING and field.name not in given]
-    if missing:
+    if missing := [name for name in needed(kind) if name not in given]:
         raise BadInput(f"{label} needs {', '.join(missing)}: {label}[{missing[0]}=...]")
     return kind(**{key: spec.read(value, hints[key], f"{label}: {key}") for key, value in given.items()}, **fixed)
 
@@ -82,21 +80,68 @@ def _find(name: str) -> tuple[type[Task], dict[str, Any]]:
         return _load(CLASSES[lower]), {}
     if lower in SELECTORS:
         raise BadInput(f"{lower} is a set of tasks, not one; `statetrack list {lower}` lists them")
-    if lower in _installed():
-        return _installed()[lower].load(), {}
+    if lower in _installed() and lower not in _own():
+        return _kind(_installed()[lower]), {}
     from statetrack.tasks.groups import looks_like_group
     from statetrack.tasks.groups.task import GroupTask
 
     group = lower.removesuffix(SUFFIX)
-    if not looks_like_group(group):
-        raise unknown("task", name, known_names())
-    return GroupTask, {"group": group}
+    if looks_like_group(group):
+        return GroupTask, {"group": group}
+    if (title := _as_name(lower)) in titles():
+        return _load(CLASSES[titles()[title]]), {}
+    raise unknown("task", name, known_names())
+
+
+@functools.cache
+def titles() -> dict[str, str]:
+    """The plain names by which catalogued tasks can be called, each with the task's own name."""
+    own: dict[str, object] = {name: _load(where).title for name, where in CLASSES.items()}
+    return {_as_name(title): name for name, title in own.items() if isinstance(title, str)}
+
+
+def _as_name(title: str) -> str:
+    return title.lower().replace(" ", "_").replace("-", "_")
 
 
 @functools.cache
 def _installed() -> dict[str, EntryPoint]:
     """Tasks that other packages offer under the entry points `statetrack.tasks`."""
     return {point.name.lower(): point for point in entry_points(group="statetrack.tasks")}
+
+
+def _kind(point: EntryPoint) -> type[Task]:
+    """The class that an entry point names. Whatever another package does while it is loaded becomes one line."""
+    try:
+        kind = point.load()
+    except Exception as error:
+        raise BadInput(f"{point.value} cannot be loaded: {one_line(error)}") from error
+    if not isinstance(kind, type) or not issubclass(kind, Task):
+        raise BadInput(f"{point.value} is not a class of statetrack.Task")
+    return kind
+
+
+def _check_offer(name: str, point: EntryPoint) -> None:
+    """Refuse what cannot be listed beside our own tasks."""
+    if name in _own():
+        raise BadInput(f"{point.value} has the name of a catalogued task, which is taken instead")
+    offered = build(_kind(point), {}, {})
+    if offered.name.lower() != name:
+        raise BadInput(f"{point.value} calls itself {offered.name!r}; its base_name should be {name!r}")
+    if not offered.title or offered.inputs < 1 or offered.outputs < 1:
+        raise BadInput(f"{point.value} should have a title, and at least one input and one class")
+
+
+@functools.cache
+def left_out() -> dict[str, str]:
+    """The installed tasks that are not among `names`, each with the reason in one line."""
+    reasons = {}
+    for name, point in _installed().items():
+        try:
+            _check_offer(name, point)
+        except Exception as error:  # of another package: it is told, and the other tasks are listed
+            reasons[name] = f"{name}: {one_line(error)}"
+    return reasons
 
 
 @functools.cache
@@ -123,15 +168,23 @@ def select(name: str) -> list[str]:
 
 def names() -> Iterator[str]:
     """Every catalogued task that stands without parameters."""
+    yield from (name for name, where in CLASSES.items() if not needed(_load(where)))
+    yield from (group + SUFFIX for group in _groups())
+    yield from (name for name in _installed() if name not in left_out())
+
+
+def _groups() -> tuple[str, ...]:
     from statetrack.tasks.groups import catalogue
 
-    yield from (name for name in CLASSES if name not in NEEDS_PARAMETERS)
-    yield from (group + SUFFIX for group in (*catalogue(), "z60", "a4xz5"))
-    yield from _installed()
+    return (*catalogue(), "z60", "a4xz5")
+
+
+def _own() -> set[str]:
+    """The names that no other package can have."""
+    groups = _groups()
+    return {*CLASSES, *ALIASES, *SELECTORS, *groups, *(group + SUFFIX for group in groups)}
 
 
 def known_names() -> list[str]:
     """Everything that could have been meant by a misspelt name."""
-    full = list(names())
-    bare = [name.removesuffix(SUFFIX) for name in full]
-    return [*full, *bare, *NEEDS_PARAMETERS, *ALIASES, *SELECTORS]
+    return [*_own(), *titles(), *_installed()]
