@@ -20,8 +20,8 @@ lint: .venv/.all
 	$(BIN)/mypy
 
 bench: .venv/.all
-	$(BIN)/python benchmarks/data.py
-	$(BIN)/python benchmarks/train.py
+	$(BIN)/python -m benchmarks.data
+	$(BIN)/python -m benchmarks.train
 
 clean:
 	rm -rf .venv

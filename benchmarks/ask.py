@@ -1,7 +1,7 @@
 """What asking costs: tokens and time of a 300-turn episode, cached, resent, and in one teacher-forced pass.
 
-    python benchmarks/ask.py            the whole table
-    python benchmarks/ask.py --quick    60 turns
+    python -m benchmarks.ask            the whole table
+    python -m benchmarks.ask --quick    60 turns
 
 A random Llama of two layers; the oracle's replies are forced, so that every episode goes to its end. "resent" forgets
 everything between turns, as a server without a cache does; within a turn it has one. One thread, and seconds of that
@@ -18,7 +18,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
@@ -27,9 +26,7 @@ from statetrack.asking import Dialogue, Episode, Rules, dialogue, solver
 from statetrack.asking.engines.forced import score
 from statetrack.asking.engines.hf import HFEngine
 from statetrack.asking.run import ask
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ask"))
-from tiny_models import llama, tokenizer
+from tests.asking.tiny_models import llama, tokenizer
 
 TURNS = 60 if "--quick" in sys.argv else 300
 WORDS, WIDTH = 4096, 640

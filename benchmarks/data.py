@@ -1,7 +1,7 @@
 """How fast data comes: rows of length 500 with the answer at every prefix, random numbers included.
 
-    python benchmarks/data.py                      the whole table
-    STATETRACK_NUMBA=0 python benchmarks/data.py   with numpy alone
+    python -m benchmarks.data                      the whole table
+    STATETRACK_NUMBA=0 python -m benchmarks.data   with numpy alone
 
 Beside it, in the same run, the row-by-row loop `s = E[x[i, j]][s]` over the uint8 element rows, which is how the
 published generator works: it gets its random numbers for nothing and only the last answer. Best of three each.

@@ -3,9 +3,9 @@
 Seconds are those of the process on its one core, which other work on the machine does not lengthen; the time on the
 clock stands beside them.
 
-python benchmarks/diagnose.py            both tables
-python benchmarks/diagnose.py untrained  e88-1l and e88-gain-1l with random weights; the stream ends early
-python benchmarks/diagnose.py solved     an E88 of the same state that keeps parity for ever, so that all is run
+python -m benchmarks.diagnose            both tables
+python -m benchmarks.diagnose untrained  e88-1l and e88-gain-1l with random weights; the stream ends early
+python -m benchmarks.diagnose solved     an E88 of the same state that keeps parity for ever, so that all is run
 
 Exit code 1 if one of them takes more than 60 seconds.
 """

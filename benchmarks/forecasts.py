@@ -1,6 +1,6 @@
 """Which measure, taken up to the length trained on, foretells best where a network fails: candidates side by side.
 
-python benchmarks/forecasts.py DIR    a folder of trained cells of binary tasks; prints predicted / measured for each
+python -m benchmarks.forecasts DIR    a folder of trained cells of binary tasks; prints predicted / measured for each
 
     probe      separation of true states along the direction of a ridge probe, extrapolated to 1.28 (90 %)
     means      separation along the line between the means of true states, extrapolated to 1.28

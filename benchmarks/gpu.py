@@ -1,7 +1,7 @@
 """The recurrences on one GPU: our op beside the PyTorch loop, torch.compile, cuDNN's LSTM and the counted floor.
 
-python benchmarks/gpu.py                 the table, a few minutes
-python benchmarks/gpu.py --no-compile    without torch.compile, which takes most of them
+python -m benchmarks.gpu                 the table, a few minutes
+python -m benchmarks.gpu --no-compile    without torch.compile, which takes most of them
 
 A floor is the longest of three times, each a count over a ceiling measured in the same run: bytes over the copy
 bandwidth, tanh over the special-function rate (two operations each), multiply-adds over the float32 rate. A backward
@@ -245,7 +245,7 @@ def step_rows() -> Iterator[Row]:
 
 def main() -> None:
     if not torch.cuda.is_available():
-        sys.exit("benchmarks/gpu.py needs a CUDA device")
+        sys.exit("benchmarks.gpu needs a CUDA device")
     top = ceilings()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     print(

@@ -1,7 +1,7 @@
 """How fast the page of the sweep `design` opens in a browser: its size, its first tab, all of its figures.
 
-    python benchmarks/report.py            846 cells, their numbers from formulas; seven openings
-    python benchmarks/report.py DIR        the page of a folder of results, whatever it holds
+    python -m benchmarks.report            846 cells, their numbers from formulas; seven openings
+    python -m benchmarks.report DIR        the page of a folder of results, whatever it holds
 
 Every opening is a browser that has just been started, a file and no network. `clock` is counted from the beginning of
 the navigation; on a machine that is busy with other work it says little, so that `cpu`, the seconds that the page's
@@ -21,10 +21,8 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from statetrack.reports import report
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reports"))
-import made_records
-from test_report_browser import FLAGS, NAMES
+from tests.reports import made_records
+from tests.reports.test_browser import FLAGS, NAMES
 
 OPENINGS = 7
 MOST_MEGABYTES, MOST_SECONDS = 10, 3

@@ -1,7 +1,7 @@
 """What a sweep costs beside its cells, and what it survives.
 
-python benchmarks/sweep.py             all four tables
-python benchmarks/sweep.py overhead    one of: overhead, ray, kills, disk
+python -m benchmarks.sweep             all four tables
+python -m benchmarks.sweep overhead    one of: overhead, ray, kills, disk
 """
 
 from __future__ import annotations
@@ -16,21 +16,17 @@ import tempfile
 import time
 from pathlib import Path
 
-KIND = Path(__file__).parents[1] / "tests" / "sweeps"
-sys.path.insert(0, str(KIND))
-os.environ["PYTHONPATH"] = os.pathsep.join([str(KIND), os.environ.get("PYTHONPATH", "")])
+from statetrack.results import Store, status
+from statetrack.sweeps import Options, run
+from tests.sweeps.counted_cells import begun, sweep, with_root
+
+os.environ["PYTHONPATH"] = with_root()  # for the processes started below
 os.environ["RAY_AUTH_MODE"] = "disabled"
 
-from counted_cells import begun, sweep  # noqa: E402
-
-from statetrack.results import Store, status  # noqa: E402
-from statetrack.sweeps import Options, run  # noqa: E402
-
 CELLS = int(os.environ.get("CELLS", "10000"))
-RUNNER = f"""
+RUNNER = """
 import sys
-sys.path.insert(0, {str(KIND)!r})
-from counted_cells import sweep
+from tests.sweeps.counted_cells import sweep
 from statetrack.sweeps import Options, run
 run(sweep(40, log=sys.argv[2], seconds=0.3), sys.argv[1], Options(workers=2))
 """

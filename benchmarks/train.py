@@ -1,7 +1,7 @@
 """What training costs: ratios measured in one run, on the GPU where there is one.
 
-python benchmarks/train.py            all four tables
-python benchmarks/train.py replicas   one of: scan, replicas, memory, lengths
+python -m benchmarks.train            all four tables
+python -m benchmarks.train replicas   one of: scan, replicas, memory, lengths
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Weights set by hand over a million steps: how many answers are wrong, and how long it takes.
 
-python benchmarks/witnesses.py [STEPS]
+python -m benchmarks.witnesses [STEPS]
 """
 
 from __future__ import annotations

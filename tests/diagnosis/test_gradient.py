@@ -43,7 +43,7 @@ def test_norms_equal_a_plain_loop_through_step(name: str) -> None:
 
 def test_the_factor_a_step_of_a_known_gradient() -> None:
     """d a_T / d a_t = gain^(T - t): without noise the norm falls by the gain at every step back."""
-    from fading import Fading
+    from tests.diagnosis.fading import Fading
 
     found = gradient(st.task("txc"), Fading(0.9, 0.0), 32, 4, 0)
     assert found["per_step"] == pytest.approx(0.9, rel=1e-3)

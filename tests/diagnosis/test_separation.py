@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from fading import Fading
 
 import statetrack as st
 from statetrack.diagnosis import sentences
@@ -13,6 +12,7 @@ from statetrack.diagnosis.failure_length import Curve, crossing, first_errors, s
 from statetrack.diagnosis.forecast import slip_rate
 from statetrack.diagnosis.state_distances import Apart, Groups
 from statetrack.models import State
+from tests.diagnosis.fading import Fading
 
 
 def synthetic(rate: float, noise: float, stops: list[int], rows: int = 400, numbers: int = 12) -> Apart:

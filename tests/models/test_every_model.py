@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import INPUTS, NAMES, OUTPUTS, ROWS, STEPS, WITH_STATE, small
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from statetrack import ops
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, model, names
+from tests.models.small_models import INPUTS, NAMES, OUTPUTS, ROWS, STEPS, WITH_STATE, small
 
 
 def some_ids(seed: int = 0, rows: int = ROWS, steps: int = STEPS) -> torch.Tensor:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from small_models import INPUTS, WITH_STATE, small
 
 from statetrack.errors import BadInput
 from statetrack.models import Replicas, SequenceModel, names
+from tests.models.small_models import INPUTS, WITH_STATE, small
 
 R, B, T = 3, 2, 7
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from e88_cases import largest_error, random_inputs, run
 
 from statetrack.ops import ssd_scan
+from tests.ops.e88_cases import largest_error, random_inputs, run
 
 pytestmark = [
     pytest.mark.gpu,

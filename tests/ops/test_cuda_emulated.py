@@ -9,12 +9,12 @@ from contextlib import nullcontext
 
 import pytest
 import torch
-from e88_cases import largest_error, random_inputs, results, run
-from emulated import compiler
 
 from statetrack.ops import ssd_scan
 from statetrack.ops.e88 import cuda
 from statetrack.ops.ssd.cuda import ssd_cuda
+from tests.ops.e88_cases import largest_error, random_inputs, results, run
+from tests.ops.emulated import compiler
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

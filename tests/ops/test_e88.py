@@ -1,11 +1,11 @@
 import pytest
 import torch
-from e88_cases import largest_error, random_inputs, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statetrack.errors import BadInput
 from statetrack.ops import e88_scan
+from tests.ops.e88_cases import largest_error, random_inputs, run
 
 KERNELS = ["reference", "cpu"]
 FORMS = ["tanh", "identity"]

@@ -4,7 +4,8 @@ import os
 
 import pytest
 import torch
-from e88_cases import largest_error, random_inputs, run
+
+from tests.ops.e88_cases import largest_error, random_inputs, run
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined, that is, at their first use

@@ -12,7 +12,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from counted_cells import made, sweep
 
 from statetrack.cli import main
 from statetrack.errors import BadInput
@@ -20,6 +19,7 @@ from statetrack.results import Cell, Store, merge, pack, status, unpack
 from statetrack.results.records import no_result
 from statetrack.results.table import rows, write_csv, write_parquet
 from statetrack.sweeps import Options, run
+from tests.sweeps.counted_cells import made, sweep
 
 
 @pytest.fixture

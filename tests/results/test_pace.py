@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from counted_cells import KINDS
 
 from statetrack.cli.sweep import words
 from statetrack.results import Cell, Store, Sweep
@@ -14,6 +13,7 @@ from statetrack.results.plans import PlannedCell
 from statetrack.results.records import DONE, FAILED
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import Outcome
+from tests.sweeps.counted_cells import KINDS
 
 
 def done(*cells: tuple[str, float, float]) -> Pace:

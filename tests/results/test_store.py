@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from counted_cells import begun, made, sweep
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -17,6 +16,7 @@ from statetrack.results import Cell, Store, claims, plans, status
 from statetrack.results.records import no_result
 from statetrack.results.store import Damage
 from statetrack.sweeps import Options, run
+from tests.sweeps.counted_cells import begun, made, sweep
 
 WAITING = """
 import sys, time

@@ -23,8 +23,8 @@ from statetrack.results.plans import Sweep
 from statetrack.results.records import Training
 from statetrack.sweeps import sweep_of
 
-HERE = str(Path(__file__).parent)  # what workers need to import this
-KINDS = {"train": "statetrack.training.cells", "ask": "statetrack.asking.cells", "counted": "counted_cells"}
+ROOT = Path(__file__).parents[2]  # of the repository: what other processes need on their path to import this
+KINDS = {"train": "statetrack.training.cells", "ask": "statetrack.asking.cells", "counted": __name__}
 
 
 def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> CellRequest:
@@ -96,6 +96,11 @@ def _note(cell: Cell, what: str) -> None:
     if log:
         with open(log, "a") as file:
             file.write(f"{what} {cell.key}\n")
+
+
+def with_root() -> str:
+    """The PYTHONPATH of a process that imports this module."""
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
 
 def sweep(count: int, subject: str = "counted:well", **protocol: Any) -> Sweep:

@@ -10,8 +10,9 @@ from hypothesis import strategies as some
 
 from statetrack.errors import BadInput
 from statetrack.results import Cell
-from statetrack.sweeps import from_blocks, read, shipped
+from statetrack.sweeps import from_blocks, read, shipped, sweep_of
 from statetrack.training import PROTOCOLS, train_many
+from tests.sweeps.counted_cells import KINDS
 
 GOOD = """\
 name: small
@@ -150,10 +151,6 @@ def test_sweeps_of_language_models_ask_for_a_model(name: str) -> None:
 
 @given(parts=some.integers(1, 7), count=some.integers(0, 20))
 def test_parts_share_nothing_and_leave_nothing_out(parts: int, count: int) -> None:
-    from counted_cells import KINDS
-
-    from statetrack.sweeps import sweep_of
-
     cells = [Cell("none", "counted:well", n // 3 + 1, n % 3, {}) for n in range(count)]
     whole = sweep_of("parts", cells, KINDS)
     keys = [cell.key for number in range(parts) for cell in whole.part(number + 1, parts).cells]

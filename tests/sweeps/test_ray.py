@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counted_cells import HERE, KINDS, begun, sweep
 
 from statetrack.results import Store, status
 from statetrack.sweeps import Options, run, sweep_of
 from statetrack.sweeps.ray_runner import options
 from statetrack.sweeps.units import Unit
+from tests.sweeps.counted_cells import KINDS, begun, sweep, with_root
 
 ray = pytest.importorskip("ray")
 
@@ -25,7 +24,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([HERE, os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTHONPATH", with_root())
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     yield made
     ray.shutdown()

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from counted_cells import HERE, KINDS, begun, ended, sweep
 
 from statetrack.errors import BadInput
 from statetrack.results import Cell, Store, merge, status
@@ -26,13 +25,13 @@ from statetrack.sweeps.prune import impossible
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, MEMORY, Unit, units_of
 from statetrack.sweeps.work import meaning
+from tests.sweeps.counted_cells import KINDS, begun, ended, sweep, with_root
 
 RUNNER = """
 import sys
-sys.path.insert(0, sys.argv[1])
-from counted_cells import sweep
+from tests.sweeps.counted_cells import sweep
 from statetrack.sweeps import Options, run
-print(run(sweep(int(sys.argv[3]), log=sys.argv[4], seconds=0.1), sys.argv[2], Options(workers=int(sys.argv[5]))).counts)
+print(run(sweep(int(sys.argv[2]), log=sys.argv[3], seconds=0.1), sys.argv[1], Options(workers=int(sys.argv[4]))).counts)
 """
 
 
@@ -41,9 +40,10 @@ SECONDS = 0.1  # a cell
 
 def start(folder: Path, cells: int, log: Path, workers: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", RUNNER, HERE, str(folder), str(cells), str(log), str(workers)],
+        [sys.executable, "-c", RUNNER, str(folder), str(cells), str(log), str(workers)],
         stdout=subprocess.DEVNULL,
         start_new_session=True,
+        env={**os.environ, "PYTHONPATH": with_root()},
     )
 
 
@@ -200,7 +200,7 @@ def test_what_the_gpu_itself_failed_at_is_told_from_what_a_cell_did(said: str) -
 def test_in_one_process_a_faulty_gpu_ends_the_run_and_the_checkpoint_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("counted_cells.faulty", False)
+    monkeypatch.setattr("tests.sweeps.counted_cells.faulty", False)
     cells = sweep(3, "counted:faults", log=str(tmp_path / "log"))
     with pytest.raises(
         BadInput, match="the GPU failed, and nothing more runs on it in this process: RuntimeError: CUDA"
@@ -208,7 +208,7 @@ def test_in_one_process_a_faulty_gpu_ends_the_run_and_the_checkpoint_stays(
         run(cells, tmp_path / "out", Options(workers=0))
     assert finished(tmp_path / "out") == set()
     assert len(list((tmp_path / "out/.sweep/work").glob("*/checkpoint"))) == 1
-    monkeypatch.setattr("counted_cells.faulty", False)
+    monkeypatch.setattr("tests.sweeps.counted_cells.faulty", False)
     assert run(cells, tmp_path / "out", Options(workers=0)).counts == {"done": 3}
 
 

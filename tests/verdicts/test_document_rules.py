@@ -6,11 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from made_results import judged, run, runs, trained
 
 from statetrack.training import PROTOCOLS, Protocol
 from statetrack.verdicts import verdict
 from statetrack.verdicts.documents import DESIGN_TRAINING, AccuracyTest, DocumentPrediction, predictions
+from tests.verdicts.made_results import judged, run, runs, trained
 
 
 def by_document(kind: str, value: float, **more: Any) -> DocumentPrediction:

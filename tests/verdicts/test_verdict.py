@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from made_results import judged, run, runs, trained
 
 import statetrack as st
 from statetrack.errors import BadInput
@@ -15,6 +14,7 @@ from statetrack.theory import predict
 from statetrack.theory.predictions.predict import Prediction
 from statetrack.verdicts import measurements, verdict
 from statetrack.verdicts.measurements import from_record
+from tests.verdicts.made_results import judged, run, runs, trained
 
 EXIST = predict("e88-gain-1l", st.task("txc"))
 NONE_EXIST = predict("mamba2-4l", st.task("txc"))

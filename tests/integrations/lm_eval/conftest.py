@@ -11,11 +11,11 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-import tiny_model
 from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 
 from statetrack.integrations.lm_eval.definitions import files
+from tests.integrations.lm_eval import tiny_model
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import made_records
 import pytest
 
 from statetrack.reports import Written, report
 from statetrack.reports.figures.vega import bundle
 from statetrack.results import Cell
+from tests.reports import made_records
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -101,7 +101,7 @@ def test_what_is_drawn_is_what_the_rows_say(browser, written):
 
 
 def test_a_heat_map_leaves_no_cell_out_where_a_guess_is_right_already(browser, tmp_path):
-    from test_report_page import fill, one
+    from tests.reports.test_page import fill, one
 
     fill(tmp_path / "cells", [])
     for name in ("gru", "lstm"):
@@ -249,7 +249,7 @@ def test_the_gradient_has_an_axis_to_be_read(browser, tmp_path):
 
 
 def test_what_is_hovered_over_is_not_rounded_up_to_one(browser, tmp_path):
-    from test_report_page import fill
+    from tests.reports.test_page import fill
 
     cell = Cell("txc", "gru", 16, 0, made_records.DESIGN)
     fill(tmp_path / "cells", []).write(made_records.trained(cell, lambda t: 0.99999))
@@ -316,7 +316,7 @@ def test_a_table_is_sorted_by_the_column_that_is_clicked(browser, written):
 
 
 def test_a_name_is_text_in_the_browser_too(browser, tmp_path):
-    from test_report_page import NASTY, fill, one
+    from tests.reports.test_page import NASTY, fill, one
 
     folder = tmp_path / "cells"
     fill(folder, [])

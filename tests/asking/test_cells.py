@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import saved
 
 import statetrack as st
 from statetrack.asking import Reply, Request, Rules, Tokens, cells, solver
@@ -22,6 +21,7 @@ from statetrack.results import AskedRecord, Store
 from statetrack.results.kinds import CellRequest, SeedGroup
 from statetrack.results.records import EpisodeRecord
 from statetrack.sweeps import Options, from_blocks, read, run
+from tests.asking.tiny_models import saved
 
 HERE = Options(workers=0, device="cpu")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counted_cells import made
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -24,6 +23,7 @@ from statetrack.results.records import EpisodeRecord, RateTried, Training, no_re
 from statetrack.results.schema import BadRecord
 from statetrack.results.store import add
 from statetrack.sweeps import read
+from tests.sweeps.counted_cells import made
 
 ARCHIVES = Path(__file__).parents[2] / "docs" / "results"
 number = some.floats(allow_nan=False, allow_infinity=False)

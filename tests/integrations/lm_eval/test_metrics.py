@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lm_eval.api.metrics import aggregate_subtask_metrics
 from lm_eval.tasks import TaskManager
-from scripted_models import Scripted, by_cycles, by_table, sequence, symmetric_by_id, tag
 
 from statetrack.asking import Rules, question
 from statetrack.integrations.lm_eval.metrics import NoSample
 from statetrack.tasks.groups.task import GroupTask
+from tests.integrations.lm_eval.scripted_models import Scripted, by_cycles, by_table, sequence, symmetric_by_id, tag
 
 Evaluate = Callable[..., dict[str, Any]]
 LENGTHS = range(5, 501, 5)

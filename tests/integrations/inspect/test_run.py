@@ -14,13 +14,13 @@ import pytest
 from inspect_ai import eval_retry
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, get_model
-from loopback import Answer, error, good, serve
-from scripted import Said, numbers, scripted, true_mode
 
 from statetrack.cli import main
 from statetrack.integrations.inspect import registry as st
 from statetrack.integrations.inspect import solvers
 from statetrack.integrations.inspect.scorer import records
+from tests.integrations.inspect.loopback import Answer, error, good, serve
+from tests.integrations.inspect.scripted import Said, numbers, scripted, true_mode
 
 KEY = "loop-back-key-0123456789"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from inspect_ai.event import ModelEvent
-from loopback import BAD, Answer, Loopback, error, good, serve
 
 from statetrack import BadInput, task
 from statetrack.asking import Episode, Reply, Request, Rules, dialogue, results
 from statetrack.asking.engines import engine as any_engine
 from statetrack.integrations.inspect.engine import InspectEngine, engine
+from tests.integrations.inspect.loopback import BAD, Answer, Loopback, error, good, serve
 
 KEY = "loop-back-key-0123456789"
 WORDS = {"429": "slow down", "500": "out of order", "503": "overloaded", "time-out": "timeout", "empty": "empty",

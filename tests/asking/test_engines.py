@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import MODELS, llama, mamba2, saved, tokenizer
 
 import statetrack as st
 from statetrack.asking import Dialogue, Episode, Rules, dialogue, solver
@@ -15,6 +14,7 @@ from statetrack.asking.engines.chat import Chat
 from statetrack.asking.engines.forced import score
 from statetrack.asking.engines.hf import HFEngine
 from statetrack.asking.engines.memory import AttentionMemory, RecurrentMemory, ResentMemory, SingleRowMemory
+from tests.asking.tiny_models import MODELS, llama, mamba2, saved, tokenizer
 
 MEDIAN = st.task("track_the_stat.median")
 WORDS = {True: tokenizer(), False: tokenizer(chat=False)}

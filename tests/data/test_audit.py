@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from published_sets import closure, publish, seven_wrong_ones
 
 from statetrack import BadInput, task
 from statetrack.data.audit import audit
 from statetrack.data.lengths import Lengths
 from statetrack.data.write import DataRequest, write
+from tests.data.published_sets import closure, publish, seven_wrong_ones
 
 S4 = list(permutations(range(4)))
 S3 = list(permutations(range(3)))

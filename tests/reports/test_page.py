@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from made_records import DESIGN, diagnose, fill, small_cells, trained
 
 import statetrack
 from statetrack.cli import main
@@ -21,6 +20,7 @@ from statetrack.results import Cell, Store
 from statetrack.results.diagnosis import comparison
 from statetrack.results.evaluations import OnStream
 from statetrack.results.records import DIVERGED, FAILED, SKIPPED, no_result
+from tests.reports.made_records import DESIGN, diagnose, fill, small_cells, trained
 
 NASTY = "own.py:</script><img src=x onerror=alert(1)>\"'{{bundle}}|*_Net"
 

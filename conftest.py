@@ -1,4 +1,7 @@
-"""Shared by all tests. With STATETRACK_NO_SKIP=1 a skipped test or module is a failure, unless it needs a GPU."""
+"""Shared by all tests, and by the examples in the docstrings of src.
+
+With STATETRACK_NO_SKIP=1 a skipped test or module is a failure, unless it needs a GPU.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,12 @@ import ast
 import os
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).parent / "sweeps"))  # counted_cells: a kind of cell that workers import, too
 if shutil.which("nvidia-smi") is None:
     # Triton reads it at its import, which may be any test's: without a GPU its kernels run in its interpreter.
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -24,6 +25,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("tests", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
+TESTS = Path(__file__).parent / "tests"
+
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
@@ -33,12 +36,31 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
 
 
 @pytest.hookimpl(hookwrapper=True)
+def pytest_collect_file(file_path: Path):
+    """Test modules have no docstrings to run. pytest would import each of them twice, and of one whose first import
+    fails it would collect at the second what stands above the failure, as if that were all."""
+    outcome = yield
+    if TESTS in file_path.parents:
+        outcome.force_result([node for node in outcome.get_result() if type(node) is pytest.Module])
+
+
+@pytest.hookimpl(hookwrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector):
-    """A module can be skipped as a whole while it is collected, by importorskip at its top."""
+    """A module can be left out as a whole: a test by importorskip at its top, one of src where a library is missing."""
     outcome = yield
     report = outcome.get_result()
+    library = _missing_library(report)
+    if library and TESTS not in collector.path.parents:
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: needs {library}")
     if report.skipped and not _marked_gpu(collector.path):
         _fail_if_skipped(report)
+
+
+def _missing_library(report: pytest.CollectReport) -> str | None:
+    """The library that a module could not be imported for; None where nothing or something else is wrong with it."""
+    cause = report.call.excinfo.value.__cause__ if report.failed else None
+    missing = isinstance(cause, ModuleNotFoundError) and cause.name and not cause.name.startswith("statetrack")
+    return cause.name if missing else None
 
 
 def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_model
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval.documents import Generated
 from statetrack.tasks.groups.task import GroupTask
+from tests.integrations.lm_eval import tiny_model
 
 Evaluate = Callable[..., dict[str, Any]]
 

@@ -9,7 +9,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from tiny_models import saved
 
 import statetrack as st
 from statetrack.asking import Reply, Request, Rules, Tokens, solver
@@ -19,6 +18,7 @@ from statetrack.cli import main
 from statetrack.cli.ask import command
 from statetrack.results import AskedRecord, Store
 from statetrack.results.records import no_result
+from tests.asking.tiny_models import saved
 
 MEDIAN = st.task("track_the_stat.median")
 

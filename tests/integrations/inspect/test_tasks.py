@@ -11,7 +11,6 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelOutput
 from inspect_ai.solver import generate
 from rich.console import Console
-from scripted import Said, numbers, right_until, scripted, true_mode
 
 from statetrack import BadInput
 from statetrack import task as find_task
@@ -19,6 +18,7 @@ from statetrack.asking import Episode, Rules, dialogue, summary
 from statetrack.asking import solver as core_solver
 from statetrack.integrations.inspect import registry as st
 from statetrack.integrations.inspect.scorer import KEYS, by_length, episodes, records
+from tests.integrations.inspect.scripted import Said, numbers, right_until, scripted, true_mode
 
 OF_0_1_0 = {"ended", "detail", "max_length", "asked", "outcomes", "positions", "changes", "replies", "tokens"}
 """What a record in a log holds; 0.1.0 reads and writes the same names."""

@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-import made_records
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,6 +27,7 @@ from statetrack.tasks import task
 from statetrack.theory import floors
 from statetrack.verdicts.judge import counts
 from statetrack.verdicts.tracked_length import reach, separation
+from tests.reports import made_records
 
 
 @pytest.fixture(scope="module")

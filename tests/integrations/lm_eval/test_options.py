@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_models import Scripted, compose, sequence, symmetric_by_id
 
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval.options import HarnessOptions
+from tests.integrations.lm_eval.scripted_models import Scripted, compose, sequence, symmetric_by_id
 
 Evaluate = Callable[..., dict[str, Any]]
 S3 = list(permutations(range(3)))
