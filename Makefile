@@ -1,5 +1,6 @@
 # make demo   sets up .venv and runs the embedded default
 # make test   sets up .venv with every extra and runs the tests; PYTEST="-n 0 tests/tasks" narrows them
+# make bench  runs every benchmark that fits the machine; BENCH="data train" narrows them
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST ?= -n auto --maxprocesses 8
@@ -20,8 +21,7 @@ lint: .venv/.all
 	$(BIN)/mypy
 
 bench: .venv/.all
-	$(BIN)/python -m benchmarks.data
-	$(BIN)/python -m benchmarks.train
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
 	rm -rf .venv

@@ -20,9 +20,6 @@ from statetrack.results import Store, status
 from statetrack.sweeps import Options, run
 from tests.sweeps.counted_cells import begun, sweep, with_root
 
-os.environ["PYTHONPATH"] = with_root()  # for the processes started below
-os.environ["RAY_AUTH_MODE"] = "disabled"
-
 CELLS = int(os.environ.get("CELLS", "10000"))
 RUNNER = """
 import sys
@@ -125,6 +122,7 @@ def disk() -> bool:
 
 
 if __name__ == "__main__":
+    os.environ |= {"PYTHONPATH": with_root(), "RAY_AUTH_MODE": "disabled"}  # for the processes that these start
     tables = {"overhead": overhead, "ray": through_ray, "kills": kills, "disk": disk}
     chosen = sys.argv[1:] or list(tables)
     sys.exit(0 if all([tables[name]() for name in chosen]) else "not all of what is asked was reached")
