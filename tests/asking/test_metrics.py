@@ -9,8 +9,7 @@ import pytest
 
 import statetrack as st
 from statetrack.asking import Rules, Tokens, dialogue, estimate, results, summary
-from statetrack.asking.metrics import by_position, falls_below, steps, survival
-from statetrack.asking.survival import kaplan_meier, median_survival
+from statetrack.asking.metrics import by_position, falls_below, kaplan_meier, median_survival, steps, survival
 from statetrack.results.records import EpisodeRecord
 
 

@@ -1,19 +1,26 @@
-"""What is counted over episodes, from what is kept of them alone: a folder of results can be counted again."""
+"""What is counted over episodes, from what is kept of them alone: a folder of results can be counted again.
+
+results, summary     the numbers of one group of episodes, with their n and intervals
+survival             how long episodes last, by Kaplan and Meier: those cut off count as long as they were seen
+overview             many records in one table: a row for each task, subject, length and set of rules
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from statetrack.asking.episode import DONE, FAILURES, FORMAT, INTERRUPTIONS, LETTERS, REFUSAL, RIGHT
-from statetrack.asking.survival import kaplan_meier
+from statetrack.asking.rules import FORCED, how
 from statetrack.asking.tokens import Tokens
-from statetrack.intervals import wilson
-from statetrack.results.records import EpisodeRecord
+from statetrack.intervals import Z95, wilson
+from statetrack.results.cell import Cell
+from statetrack.results.records import AskedRecord, EpisodeRecord, Record
 
 RESAMPLES = 2000
 
@@ -126,6 +133,43 @@ def survival(episodes: Sequence[EpisodeRecord]) -> list[dict[str, float]]:
     return kaplan_meier(times, failed)
 
 
+def kaplan_meier(times: Sequence[int], failed: Sequence[bool]) -> list[dict[str, float]]:
+    """The survival curve: one point for every time at which something failed.
+
+    S(t) = prod over t_i <= t of (1 - d_i / n_i), where d_i of the n_i that are still under observation fail at t_i. The
+    interval is Greenwood's on the scale log(-log S), which stays inside 0..1:
+
+        var log(-log S) = sum d_i / (n_i (n_i - d_i)) / (log S)^2
+
+    Three episodes: one fails at turn 2, one is cut off after turn 3, one fails at turn 4. After turn 2 there are 2 of 3
+    left, 2/3; at turn 4 a single one is left, and it fails.
+
+    >>> [(point["time"], round(point["share"], 3)) for point in kaplan_meier([2, 3, 4], [True, False, True])]
+    [(2, 0.667), (4, 0.0)]
+    """
+    share, greenwood, curve = 1.0, 0.0, []
+    for time in sorted({time for time, event in zip(times, failed) if event}):
+        at_risk = sum(each >= time for each in times)
+        failures = sum(event and each == time for each, event in zip(times, failed))
+        share *= 1 - failures / at_risk
+        greenwood += failures / (at_risk * (at_risk - failures)) if failures < at_risk else 0.0
+        low, high = _survival_interval(share, greenwood)
+        curve.append({"time": time, "share": share, "low": low, "high": high, "at_risk": at_risk})
+    return curve
+
+
+def median_survival(curve: Sequence[dict[str, float]]) -> float | None:
+    """The first time by which at least half have failed; None where it was not seen."""
+    return next((point["time"] for point in curve if point["share"] <= 0.5), None)
+
+
+def _survival_interval(share: float, greenwood: float) -> tuple[float, float]:
+    if share <= 0:
+        return 0.0, 0.0
+    width = Z95 * math.sqrt(greenwood) / abs(math.log(share))
+    return share ** math.exp(width), share ** math.exp(-width)
+
+
 def tokens(episodes: Sequence[EpisodeRecord]) -> Tokens:
     return sum((Tokens(**episode.tokens) for episode in episodes), Tokens())
 
@@ -137,6 +181,38 @@ def falls_below(curve: Sequence[tuple[int, float]], threshold: float = 0.5) -> i
     10
     """
     return next((length for length, share in sorted(curve) if share < threshold), None)
+
+
+def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """A row for all samples of one kind; those that a server cut off are left out, as they are not done.
+
+    Input tokens are those of a server without memory, which receives the whole history at every turn; of them new are
+    those that had to be processed.
+    """
+    groups: dict[str, list[AskedRecord]] = {}
+    for record in records:
+        if isinstance(record, AskedRecord) and record.status == DONE:
+            groups.setdefault(record.cell.siblings, []).append(record)
+    rows = [_row(group[0].cell, [record.episode for record in group]) for group in groups.values()]
+    return sorted(rows, key=lambda row: (row["task"], row["subject"], row["rules"], row["length"]))
+
+
+def _row(cell: Cell, episodes: list[EpisodeRecord]) -> dict[str, Any]:
+    spent, counted = tokens(episodes), results(episodes)
+    return {
+        "task": cell.task,
+        "subject": cell.subject,
+        "rules": how(cell.protocol),
+        "length": cell.length,
+        "episodes": len(episodes),
+        "avg_max_length": counted["avg_max_length"] if cell.protocol["way"] == "turns" else None,
+        "violation_rate": None if FORCED in cell.protocol else counted["violation_rate"],
+        "accuracy": accuracy(episodes)["accuracy"],
+        "input tokens": spent.sent,
+        "of them new": spent.new,
+        "output tokens": spent.generated,
+        "total tokens": spent.sent + spent.generated,
+    }
 
 
 def _share(right: int, n: int) -> dict[str, Any]:

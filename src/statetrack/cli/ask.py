@@ -134,7 +134,7 @@ def _print_estimate(
 
 def print_summary(summary: dict[str, Any]) -> None:
     """The result keys, then what they hide."""
-    from statetrack.asking.survival import median_survival
+    from statetrack.asking.metrics import median_survival
 
     (low, high), rate = summary["avg_interval"], summary["violation_rate"]
     episodes, inputs = plural(summary["episodes"], "episode"), plural(summary["length"], "input")

@@ -58,7 +58,7 @@ def command(
 
 def print_asked(store: Store) -> bool:
     """The table of what language models were asked; whether anything was."""
-    from statetrack.asking.overview import overview
+    from statetrack.asking.metrics import overview
 
     found = overview(store.records())
     if found:

@@ -26,8 +26,7 @@ from statetrack.asking.episode import SERVER, Reply, Request
 from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.errors import BadInput
-from statetrack.integrations.inspect.failures import Attempt, hidden, judge
-from statetrack.integrations.inspect.refusal import plain
+from statetrack.integrations.inspect.failures import Attempt, hidden, judge, plain
 from statetrack.integrations.inspect.replies import MessageHistory, read
 
 RETRIES = 5

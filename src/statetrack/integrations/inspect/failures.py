@@ -1,16 +1,22 @@
-"""What a provider's exception means: ask again, give up, or the context is full."""
+"""What an exception means: of a provider, ask again, give up, or the context is full; of bad parameters, one line."""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from inspect_ai._util.error import PrerequisiteError  # the one error that its command line prints as a line
 from inspect_ai.model import Model
+from rich.markup import escape
+from rich.text import Text
 from tenacity import RetryError
 
 from statetrack.asking.episode import CONTEXT, SERVER, Reply
 from statetrack.asking.secrets import HIDDEN, scrub
+from statetrack.errors import BadInput
 
 LONGEST = 300  # characters of an error that are kept
 PASSING = (408, 409, 425, 429)  # the client errors that may pass: time-out, conflict, too early, too many requests
@@ -70,6 +76,29 @@ def said(error: Exception, model: Model) -> str:
     words = getattr(error, "provider_message", None) or str(error)
     line = " ".join(hidden(f"{type(error).__name__}: {words}", model).split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
+class Refused(BadInput, PrerequisiteError):
+    """A bad parameter, as both statetrack and Inspect know it: Inspect prints a traceback for any error but its own."""
+
+    def __init__(self, line: str) -> None:
+        ValueError.__init__(self, line)
+        self.message = escape(f"statetrack: {line}")
+
+
+@contextmanager
+def said_in_one_line() -> Iterator[None]:
+    """Around code that reads parameters from Inspect's command line."""
+    try:
+        yield
+    except BadInput as error:
+        raise Refused(str(error)) from None
+
+
+def plain(error: BaseException) -> str:
+    """What an error of Inspect says, on one line and without its markup."""
+    said = error.message if isinstance(error, PrerequisiteError) else error
+    return " ".join(Text.from_markup(str(said)).plain.split()) or type(error).__name__
 
 
 class _Scrubbing(logging.Filter):

@@ -17,8 +17,7 @@ from statetrack import asking, spec
 from statetrack.asking.episode import CONTEXT, SERVER, Episode, Reply, Request
 from statetrack.asking.solvers import Human
 from statetrack.asking.tokens import NO_TOKENS
-from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said
-from statetrack.integrations.inspect.refusal import said_in_one_line
+from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said, said_in_one_line
 from statetrack.integrations.inspect.replies import MessageHistory, read
 from statetrack.integrations.inspect.samples import dialogue_of
 from statetrack.results import schema

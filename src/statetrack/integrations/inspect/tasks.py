@@ -16,7 +16,7 @@ from statetrack import spec
 from statetrack.asking import Rules
 from statetrack.asking.dialogue import default_length
 from statetrack.errors import BadInput, unknown
-from statetrack.integrations.inspect.refusal import said_in_one_line
+from statetrack.integrations.inspect.failures import said_in_one_line
 from statetrack.integrations.inspect.samples import dataset, rules, whole_number, words
 from statetrack.integrations.inspect.scorer import answer, by_length, episode, episodes
 from statetrack.integrations.inspect.solvers import implicit

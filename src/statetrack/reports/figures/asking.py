@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from statetrack.asking import metrics
+from statetrack.asking.metrics import median_survival
 from statetrack.asking.rules import FORCED
-from statetrack.asking.survival import median_survival
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.reports.figures import charts
