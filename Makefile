@@ -1,19 +1,26 @@
 # make demo   sets up .venv and runs the embedded default
 # make test   sets up .venv with every extra and runs the tests; PYTEST="-n 0 tests/tasks" narrows them
+# make test-torch-free   runs the tests that need no torch on TORCH_FREE_PYTHON, in .venv-torch-free
 # make bench  runs every benchmark that fits the machine; BENCH="data train" narrows them
 PYTHON ?= python3
+TORCH_FREE_PYTHON ?= python3.13
 BIN := .venv/bin
 PYTEST ?= -n auto --maxprocesses 8
 # One thread a process: torch's threads get in each other's way under load.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-torch-free lint bench clean
 
 demo: .venv/.demo
 	$(BIN)/statetrack demo
 
 test: .venv/.all
 	$(BIN)/python -m pytest $(PYTEST)
+
+# On another Python, without torch: what has to work there, and the examples in its docstrings.
+TORCH_FREE := tasks theory results data verdicts reports cli
+test-torch-free: .venv-torch-free/.made
+	.venv-torch-free/bin/python -m pytest $(PYTEST) $(TORCH_FREE:%=tests/%) $(TORCH_FREE:%=src/statetrack/%)
 
 lint: .venv/.all
 	$(BIN)/ruff check .
@@ -24,7 +31,7 @@ bench: .venv/.all
 	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-torch-free
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 14); sys.exit(None if ok else "statetrack needs Python 3.11 to 3.13; this is %s. Try: make PYTHON=python3.12 ..." % sys.version.split()[0])'
@@ -33,6 +40,11 @@ clean:
 
 .venv/.demo: .venv/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[train,report]'
+	@touch $@
+
+.venv-torch-free/.made: pyproject.toml
+	$(TORCH_FREE_PYTHON) -m venv .venv-torch-free
+	.venv-torch-free/bin/python -m pip install --quiet --disable-pip-version-check -e '.[data,report]' pytest pytest-xdist hypothesis sympy
 	@touch $@
 
 .venv/.all: .venv/.made pyproject.toml

@@ -9,6 +9,7 @@ import ast
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ settings.register_profile("tests", deadline=None, max_examples=50, suppress_heal
 settings.load_profile("tests")
 
 TESTS = Path(__file__).parent / "tests"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        pytest.importorskip(*mark.args)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -51,6 +57,11 @@ def pytest_make_collect_report(collector: pytest.Collector):
     report = outcome.get_result()
     library = _missing_library(report)
     if library and TESTS not in collector.path.parents:
+        # pytest keeps it as far as it got, which would be all of it for the next module that imports it.
+        for name in [
+            n for n, module in sys.modules.items() if getattr(module, "__file__", None) == str(collector.path)
+        ]:
+            del sys.modules[name]
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: needs {library}")
     if report.skipped and not _marked_gpu(collector.path):
         _fail_if_skipped(report)

@@ -64,3 +64,9 @@ def test_a_module_of_src_is_left_out_only_where_a_library_is_missing(
     done = pytest_of(tmp_path, {"src/one.py": text, "tests/test_good.py": TEST}, strict)
     assert said in done.stdout.splitlines()[-1], done.stdout
     assert "skipped" not in said or "needs no_such_library" in done.stdout
+
+
+def test_a_test_says_which_library_it_needs(tmp_path: Path) -> None:
+    needing = [f'@pytest.mark.needs("{library}")\ndef test_{library}(): pass\n' for library in ("no_such", "json")]
+    done = pytest_of(tmp_path, {"tests/test_needs.py": "import pytest\n" + "".join(needing)})
+    assert "1 passed, 1 skipped" in done.stdout.splitlines()[-1], done.stdout

@@ -154,6 +154,7 @@ def test_track_the_stat_is_written_as_the_original_unless_asked_otherwise(
     assert list(json.loads(file.read_text().splitlines()[1])) == ["seed", "row", "numbers", "answers"]
 
 
+@pytest.mark.needs("datasets")
 def test_hf_folder_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import datasets
 

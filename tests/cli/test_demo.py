@@ -22,6 +22,7 @@ blocks:
 """
 
 
+@pytest.mark.needs("torch")
 def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatch, capsys):
     (tmp_path / "small.yaml").write_text(SMALL)
     monkeypatch.setattr(demo, "SWEEP", str(tmp_path / "small.yaml"))

@@ -113,6 +113,7 @@ class Bare(torch.nn.Module):
 """
 
 
+@pytest.mark.needs("torch")
 def test_training_fits_80_columns_and_says_why_there_is_no_stream(
     tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,6 +143,7 @@ def diagnosed(model: str, sentence: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.needs("torch")
 def test_a_diagnosis_keeps_its_columns_in_80(
     tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +167,7 @@ def test_a_diagnosis_keeps_its_columns_in_80(
     assert f"txc   {LONG}  confirmed  first quarter 1, last quarter 1" in shown
 
 
+@pytest.mark.needs("torch")
 def test_outside_a_terminal_progress_is_a_line_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

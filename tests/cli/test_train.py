@@ -10,6 +10,8 @@ import pytest
 
 from statetrack.cli import main
 
+pytestmark = pytest.mark.needs("torch")
+
 SHORT = ["--set", "check_every=10", "--set", "most_checks=2", "--set", "polish=10", "--set", "batch=16"]
 
 OWN = """

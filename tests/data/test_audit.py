@@ -193,6 +193,7 @@ def test_a_file_that_was_changed_after_it_was_written(tmp_path: Path) -> None:
     assert [finding for finding in audit(tmp_path / "s3.jsonl").findings if "sha256 differs" in finding]
 
 
+@pytest.mark.needs("datasets")
 def test_a_dataset_dict_and_sharded_parquet_are_read(tmp_path: Path) -> None:
     import datasets
 

@@ -91,6 +91,7 @@ def test_the_original_split_of_track_the_stat_has_the_originals_streams(tmp_path
 
 
 @pytest.mark.parametrize("name", ["s5", "flip_flop", "stream.echo[k=3]", "track_the_stat.median"])
+@pytest.mark.needs("datasets")
 def test_all_formats_hold_the_same_rows(tmp_path: Path, name: str) -> None:
     import datasets
 

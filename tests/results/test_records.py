@@ -86,6 +86,7 @@ def archived(name: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", ["design", "length-generalisation"])
+@pytest.mark.needs("torch")
 def test_nothing_of_an_archive_of_0_1_0_is_missing_or_damaged(name: str, tmp_path: Path) -> None:
     """Its cells are those that the sweep of that name asks for today."""
     old = archived(name)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from statetrack.training import PROTOCOLS, Protocol
 from statetrack.verdicts import verdict
 from statetrack.verdicts.documents import DESIGN_TRAINING, AccuracyTest, DocumentPrediction, predictions
 from tests.verdicts.made_results import judged, run, runs, trained
@@ -79,8 +78,11 @@ def test_the_design_document_speaks_of_networks_trained_at_that_length_by_its_pr
     assert "seen: e88-1l 0.700 at 1024" in verdict(flat, designed[:1]).why
 
 
+@pytest.mark.needs("torch")
 def test_a_changed_setting_makes_another_protocol() -> None:
-    def record(seed: int, accuracy: float, protocol: Protocol) -> dict[str, Any]:
+    from statetrack.training import PROTOCOLS
+
+    def record(seed: int, accuracy: float, protocol: Any) -> dict[str, Any]:
         cell = {"task": "rtc", "subject": "e88-1l", "length": 64, "seed": seed, "protocol": asdict(protocol)}
         return trained(seed, 0.5, accuracy=accuracy, interval=[accuracy - 0.005, accuracy + 0.005]) | {"cell": cell}
 
@@ -94,7 +96,10 @@ def test_a_changed_setting_makes_another_protocol() -> None:
     assert judged(claim, shorter + other) == "refuted"  # the one that ran more often, not a mixture of both
 
 
+@pytest.mark.needs("torch")
 def test_the_documents_way_of_training_is_the_protocol_of_its_name() -> None:
+    from statetrack.training import PROTOCOLS
+
     assert asdict(PROTOCOLS["design"]) == DESIGN_TRAINING | {"name": "design", "rates": (1e-3,)}
 
 
