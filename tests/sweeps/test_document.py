@@ -50,9 +50,22 @@ def test_a_file_is_the_product_of_its_blocks_and_each_cell_stands_once(tmp_path:
     assert sweep.cells[0].protocol["batch"] == PROTOCOLS["design"].batch
 
 
-def test_expanding_twice_gives_the_same_cells(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD)
-    assert [cell.key for cell in read(path).cells] == [cell.key for cell in read(path).cells]
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("[txc, RTC]", "[TXC, rtc]"),
+        ("MLP", "mlp"),
+        ("rates: [1e-3, 3e-3], most_checks: 3", "most_checks: 3, rates: [0.001, 0.0030]"),
+        ("name: small\nseeds: 2\n", "seeds: [0, 1]\nname: other\n"),
+        ("note: more seeds", "note: more of them"),
+    ],
+)
+def test_a_cell_has_the_same_key_however_the_file_writes_it(tmp_path: Path, text: str, same: str) -> None:
+    """Otherwise a run would not find what another one left in its folder."""
+    assert text in GOOD
+    keys = [[cell.key for cell in read(written(tmp_path, each)).cells] for each in (GOOD, GOOD.replace(text, same))]
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == 17
 
 
 def test_a_cell_of_a_sweep_is_the_cell_that_training_writes(tmp_path: Path) -> None:
