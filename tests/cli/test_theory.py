@@ -34,8 +34,10 @@ def test_the_floors_of_tasks(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_predictions_about_weights_and_about_training(capsys: pytest.CaptureFixture[str]) -> None:
-    assert out("predict mamba2-4l txc", capsys).startswith("cannot: every entry")
-    assert out("predict deltaproduct-2 s3", capsys).startswith("every length: ")
+    assert out("predict mamba2-4l txc", capsys).startswith("cannot: linear steps")
+    row = out("predict mamba2-4l flip_flop", capsys)
+    assert row.startswith("every length: ")
+    assert "\n  bounded error  fades [proved]: " in row
     assert out("predict deltaproduct-2 s3 --training", capsys).startswith("fades: ")
     assert json.loads(out("predict mine.py:Model s3 --json", capsys))["outcome"] == "unknown"
 

@@ -95,7 +95,7 @@ def test_another_depth_is_another_line_and_another_model() -> None:
         ("e88-1l[form=gain]", {"family": "gain", "reflections": 1, "architecture": "e88-gain", "form": "gain"}),
         ("e88-4l[tanh=false,dim=32]", {"family": "diagonal", "layers": 4, "ablation_of": "e88-4l[dim=32]"}),
         ("e88-1l-notanh[tanh=true]", {"family": "squashed-diagonal", "ablation_of": ""}),
-        ("e88-gain-2l[tanh=false]", {"family": "reflections", "layers": 2, "gated": True}),
+        ("e88-gain-2l[tanh=false]", {"family": "gain-linear", "layers": 2, "gated": True}),
         ("mamba2-12l[negative=true]", {"family": "signed-diagonal", "layers": 12}),
         ("linear-rnn[bias=false]", {"family": "fixed-linear", "bias": False, "ablation_of": "linear-rnn"}),
         ("gru[cell=lstm]", {"family": "unrestricted", "cell": "lstm", "architecture": "lstm"}),

@@ -126,8 +126,8 @@ def test_growing_with_depth() -> None:
 
 
 def test_what_was_not_predicted_is_undecided() -> None:
-    unknown = predict("gru", st.task("rtc"))
-    assert judged(unknown, runs("gru", "rtc", [1.0] * 5)) == "undecided"
+    unknown = predict("gru", st.task("track_the_stat.mode"))
+    assert judged(unknown, runs("gru", "track_the_stat.mode", [1.0] * 5)) == "undecided"
 
 
 def test_other_models_and_tasks_do_not_count() -> None:

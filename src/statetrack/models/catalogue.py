@@ -68,8 +68,8 @@ def _e88() -> Iterator[ModelEntry]:
     }
     forms = {  # form, equation, family with tanh, family without
         "e88": ("document", "decay in (0,1), beta 0", "squashed-diagonal", "diagonal"),
-        "e88-published": ("published", "decay in (0,1), beta 1 (delta rule)", "published", "reflections"),
-        "e88-gain": ("gain", "decay in (0,2), beta in (0,4)", "gain", "reflections"),
+        "e88-published": ("published", "decay in (0,1), beta 1 (delta rule)", "published", "published-linear"),
+        "e88-gain": ("gain", "decay in (0,2), beta in (0,4)", "gain", "gain-linear"),
     }
     for architecture, (form, equation, squashed, linear) in forms.items():
         for size, numbers in sizes.items():
@@ -81,7 +81,7 @@ def _e88() -> Iterator[ModelEntry]:
                     f"E88, {equation}{'' if tanh else ', without tanh'}; {shape}",
                     {**numbers, "form": form, "tanh": tanh}, architecture, squashed if tanh else linear, "dim",
                     "" if tanh else whole, reflections=int(form != "document"),
-                    gated=linear == "reflections" and not tanh,
+                    gated=form != "document" and not tanh,
                 )  # fmt: skip
 
 

@@ -49,6 +49,12 @@ class Features:
         return self.facts.threshold
 
     @property
+    def rare(self) -> bool:
+        """Whether some inputs of the alphabet never come in its data."""
+        weights = self.task.symbol_weights
+        return weights is not None and 0 in weights
+
+    @property
     def regular(self) -> bool:
         return self.passport.monoid is not None
 
@@ -90,6 +96,42 @@ class Features:
         if isinstance(self.task, FiniteTask) and self.aperiodic:
             return definite_after(self.task.automaton.minimised().steps)
         return None
+
+    @cached_property
+    def unbounded(self) -> bool | None:
+        """Whether an endless word keeps some two states apart, so that old inputs matter for ever; None if unknown.
+
+        Where no number of last inputs decides the answer, longer and longer words keep two states apart, and as pairs
+        of states are finitely many, an endless one does.
+        """
+        if self.regular and self.aperiodic is None:
+            return None
+        return self.reach is None
+
+    @property
+    def flips(self) -> bool:
+        """Two states that every input keeps or swaps: parity."""
+        return self.passport.states == 2 and self.passport.group is not None
+
+    @property
+    def elementary_two(self) -> bool:
+        """A group in which every element undoes itself: signs that inputs flip."""
+        group = self.passport.group
+        return group is not None and group.abelian and max(self.passport.periods, default=1) == 2
+
+    @property
+    def representation(self) -> str:
+        """In words: the representation by which the least reflections were counted."""
+        least = self.reflections
+        assert least is not None
+        heads = f", each of its parts in one of {least.heads} heads" if least.heads > 1 else ""
+        moved = f"a faithful real representation in which every input moves at most {least.each} dimensions"
+        return f"{moved}{heads}"
+
+    @property
+    def points(self) -> int:
+        """How many points the inputs permute; 0 where they do not."""
+        return self.acting[0].degree if self.acting is not None else 0
 
     @cached_property
     def flip_flop(self) -> bool:
