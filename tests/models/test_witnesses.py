@@ -121,15 +121,33 @@ def test_an_automaton_of_a_hundred_thousand_steps() -> None:
     assert (said(automaton(delta, answers, start=5), inputs) == expected).all()
 
 
-@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
-def test_any_automaton(states: int, tokens: int, seed: int) -> None:
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 10_000), st.sampled_from(["tanh", "gru", "lstm"]))
+@settings(max_examples=40, deadline=None)
+def test_any_automaton(states: int, tokens: int, seed: int, cell: str) -> None:
     generator = np.random.default_rng(seed)
     delta, answers = generator.integers(states, size=(states, tokens)), generator.integers(4, size=states)
     start = int(generator.integers(states))
     inputs = generator.integers(tokens, size=(3, 50))
     expected = answers[walk(delta, start, inputs)]
-    assert (said(automaton(delta, answers, start=start, outputs=4), inputs) == expected).all()
+    assert (said(automaton(delta, answers, start=start, outputs=4, cell=cell), inputs) == expected).all()
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_an_automaton_holds_under_errors_in_every_step(cell: str) -> None:
+    """An error of +-.02 in every entry after every step, so that "any automaton" stands under bounded error too."""
+    generator = np.random.default_rng(1)
+    delta, answers = generator.integers(5, size=(5, 3)), np.arange(5)
+    inputs = generator.integers(3, size=(8, 500))
+    expected = walk(delta, 0, inputs)
+    subject = automaton(delta, answers, cell=cell)
+    assert [param.shape[1] for name, param in subject.named_parameters() if name == "head.weight"] == [5 * 3 + 1]
+    state = subject.initial_state(8)
+    with torch.no_grad():
+        for tokens, right in zip(torch.from_numpy(inputs).T, expected.T):
+            logits, reached = subject.step(tokens, state)
+            assert logits.argmax(-1).tolist() == right.tolist()
+            state = tuple(part + 0.02 * torch.from_numpy(generator.choice([-1.0, 1.0], part.shape)) for part in reached)
+            state = tuple(part.float() for part in state)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Predictions by column of precision: no "proved" that weights set by hand contradict, and sizes of the model at hand."""
+"""Predictions by column of precision: no "proved" that weights set by hand contradict, and the sizes of a model count."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ def test_sizes_are_those_of_the_model_at_hand(small: str, large: str, task: str)
     assert predict(large, st.task(task)).outcome == "every length"
 
 
-@pytest.mark.parametrize(("model", "task"), [("gru", "s9"), ("tanh-rnn", "m12"), ("gru[hidden=8]", "modular_arithmetic")])
+@pytest.mark.parametrize(
+    ("model", "task"), [("gru", "s9"), ("tanh-rnn", "m12"), ("gru[hidden=8]", "modular_arithmetic")]
+)
 def test_width_that_is_not_shown_to_be_enough_is_a_condition(model: str, task: str) -> None:
     said = predict(model, st.task(task))
     assert (said.outcome, said.status) != ("every length", "proved")
