@@ -1,4 +1,4 @@
-"""Predictions by column of precision: no "proved" that weights set by hand contradict, and the sizes of a model count."""
+"""Predictions by column of precision: no "proved" that weights set by hand contradict, and sizes count."""
 
 from __future__ import annotations
 
