@@ -16,7 +16,16 @@ from hypothesis import strategies as some
 from statetrack.cli import main
 from statetrack.errors import BadInput
 from statetrack.results import AskedRecord, Cell, Record, Store, TrainingRecord, merge, records, status, unpack
-from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
+from statetrack.results.evaluations import (
+    AllStrings,
+    BreakingWord,
+    Evaluation,
+    OffData,
+    OnRows,
+    OnStream,
+    OnWords,
+    Power,
+)
 from statetrack.results.format_0 import flat
 from statetrack.results.plans import PlannedCell, Sweep, save
 from statetrack.results.records import EpisodeRecord, RateTried, Training, no_result, unite
@@ -44,7 +53,16 @@ trainings = some.builds(
     final_train_loss=maybe, state_size=some.none() | whole, device=some.text(max_size=3),
     rates_tried=some.lists(some.builds(RateTried, number, maybe), max_size=2).map(tuple),
 )  # fmt: skip
+breaking = some.builds(
+    BreakingWord, family=some.text(max_size=3), expected=whole, given=some.none() | some.just(-5),
+    parts=some.lists(some.builds(Power, some.lists(whole, min_size=1, max_size=3), some.integers(1, 2**40)),
+                     min_size=1, max_size=3).map(tuple),
+)  # fmt: skip
 evaluations = some.one_of(
+    some.builds(
+        OnWords, seed=whole, budget=whole, words=some.just(9), tokens=whole, longest=whole, wrong=some.integers(1, 9),
+        breaking=some.none() | breaking,
+    ),
     some.builds(
         OnRows, seed=whole, length=whole, rows=whole, n=whole, accuracy=share, interval=pair, unanswered=maybe,
         accuracy_by_position=curve, floor_exact=some.booleans(), floors=some.none() | shares, reason=some.text("ab"),

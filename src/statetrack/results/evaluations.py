@@ -152,3 +152,83 @@ class AllStrings(Evaluation):
     @property
     def settings(self) -> tuple[object, ...]:
         return self.kind, self.length
+
+
+@dataclass(frozen=True)
+class Power:
+    """Symbols of an input, by their numbers, as often as `times` says one after the other."""
+
+    symbols: list[int]
+    times: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakingWord:
+    """An input after which a network gives a wrong answer: the last symbol of the word is the first where it is wrong.
+
+    >>> BreakingWord(parts=(Power([1]), Power([0], 22)), family="u v^k", expected=1, given=0)
+    BreakingWord('1 0^22', expected=1, given=0)
+    """
+
+    parts: tuple[Power, ...]
+    family: str  # of words, among which it was found
+    expected: int
+    given: int | None  # None where the logits are not numbers
+
+    @property
+    def word(self) -> str:
+        """Its symbols with repeats as powers: 1 0^22, 1^3 (0 1)^4."""
+        return " ".join(map(_power_text, self.parts))
+
+    @property
+    def symbols(self) -> list[int]:
+        return [symbol for part in self.parts for symbol in part.symbols * part.times]
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(part.symbols) * part.times for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"BreakingWord({self.word!r}, expected={self.expected}, given={self.given})"
+
+
+def _power_text(part: Power) -> str:
+    text = " ".join(map(str, part.symbols))
+    if part.times == 1:
+        return text
+    return f"{text}^{part.times}" if len(part.symbols) == 1 else f"({text})^{part.times}"
+
+
+FAMILIES = "families"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnWords(Evaluation):
+    """Words that random rows hardly show, each up to its first wrong answer; `breaking` is the shortest one found.
+
+    `how` names the search, `budget` is how many tokens it was allowed, `tokens` how many it took. A word that is wrong
+    beside others and right when it is run alone breaks nothing, but is counted as `wrong`.
+    """
+
+    kind = "words"
+    how: str = FAMILIES
+    budget: int
+    words: int = 0
+    tokens: int = 0
+    longest: int = 0  # steps
+    wrong: int = 0  # words
+    breaking: BreakingWord | None = None
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return self.kind, self.how, self.budget, self.seed
+
+    def problem(self) -> str | None:
+        if not 0 <= self.wrong <= self.words:
+            return "more words are wrong than were tried"
+        if self.breaking is None:
+            return None
+        if not self.wrong or self.breaking.expected == self.breaking.given:
+            return "a word that breaks a network is answered wrong"
+        fine = self.breaking.tokens > 0 and all(part.times > 0 and part.symbols for part in self.breaking.parts)
+        return None if fine else "a breaking word has symbols"

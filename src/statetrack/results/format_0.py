@@ -69,7 +69,7 @@ def _dropped_nulls(entry: Any) -> dict[str, Any]:
 
 
 def flat(record: Record) -> dict[str, Any]:
-    """The numbers of any record under the names of 0.1.0."""
+    """The numbers of any record under the names of 0.1.0, and what came since."""
     made: dict[str, Any] = {"cell": record.cell.to_dict(), "version": record.version, "status": record.status}
     made |= {"reason": record.reason} if record.reason else {}
     if isinstance(record, TrainingRecord):
@@ -92,6 +92,7 @@ def _flat_training(record: TrainingRecord) -> dict[str, Any]:
         OFF: _only(record.off_data, "accuracy", "mean", "worst"),
         EXACT: _only(record.all_strings, "strings", "accuracy", "full_sequence_accuracy"),
         STREAM: _flat_stream(longest) if longest else None,
+        **_flat_words(record),
         "evaluation_seconds": record.evaluation_seconds,
         "rates_tried": [asdict(rate) for rate in record.training.rates_tried],
     }
@@ -107,6 +108,15 @@ def _flat_stream(stream: OnStream) -> dict[str, Any]:
     if stream.accuracy is None:
         return {"accuracy": None, "reason": stream.reason}
     return {name: getattr(stream, name) for name in ("rows", "positions", "accuracy", "unanswered")}
+
+
+def _flat_words(record: TrainingRecord) -> dict[str, Any]:
+    """0.1.0 had none of it."""
+    word = record.broken
+    told = {"broken_by": word.word, "broken_tokens": word.tokens, "broken_expected": word.expected,
+            "broken_given": word.given, "broken_family": word.family} if word else {}  # fmt: skip
+    tried = _only(record.words, "how", "budget", "words", "tokens", "longest", "wrong") or {}
+    return {"words": tried | told} if tried or told else {}
 
 
 def _only(evaluation: Evaluation | None, *names: str) -> dict[str, Any] | None:

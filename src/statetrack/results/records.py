@@ -17,7 +17,16 @@ from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.results import schema
 from statetrack.results.cell import Cell
-from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream, is_solved
+from statetrack.results.evaluations import (
+    AllStrings,
+    BreakingWord,
+    Evaluation,
+    OffData,
+    OnRows,
+    OnStream,
+    OnWords,
+    is_solved,
+)
 from statetrack.results.schema import BadRecord
 from statetrack.version import __version__
 
@@ -161,6 +170,18 @@ class TrainingRecord(Record):
     @property
     def all_strings(self) -> AllStrings | None:
         return next(iter(self.of(AllStrings)), None)
+
+    @property
+    def words(self) -> OnWords | None:
+        """On hard words: of several such evaluations the one with the most tokens; None where none was tried."""
+        tried = [each for each in self.of(OnWords) if not each.reason]
+        return max(tried, key=lambda each: each.tokens, default=None)
+
+    @property
+    def broken(self) -> BreakingWord | None:
+        """The shortest word after which it is known to answer wrong."""
+        known = [each.breaking for each in self.of(OnWords) if each.breaking]
+        return min(known, key=lambda word: word.tokens, default=None)
 
     @property
     def solved(self) -> bool:
