@@ -96,12 +96,13 @@ def train(out: Path) -> list[TrainingRecord]:
 def show_table(task: str, records: list[TrainingRecord]) -> None:
     """The accuracy at the end of a row, at the length trained on and beyond, beside what a guess scores."""
     from statetrack.verdicts.measurements import end_floor
-    from statetrack.verdicts.tracked_length import ends, separation
+    from statetrack.verdicts.tracked_length import ends, reach, separation
 
     if not records:
         return
     models = dict.fromkeys(record.cell.subject for record in records)
-    rows = {model: ends(record for record in records if record.cell.subject == model) for model in models}
+    trained = {model: [record for record in records if record.cell.subject == model] for model in models}
+    rows = {model: ends(same) for model, same in trained.items()}
     lengths = list(next(iter(rows.values())))
     floor = {length: end_floor(task, length) or 0.0 for length in lengths}
     seeds = len({record.cell.seed for record in records})
@@ -110,18 +111,16 @@ def show_table(task: str, records: list[TrainingRecord]) -> None:
     lines = [[model, MODELS.get(model, ""), *(fixed(found[n]) for n in lengths)] for model, found in rows.items()]
     lines.append(["the best guess", "the floor", *(fixed(floor[n]) for n in lengths)])
     print_table(["accuracy at the end of rows of", "", *(f"{n}" for n in lengths)], lines)
-    print(said(separation(records), {model: found[lengths[-1]] for model, found in rows.items()}))
+    print(said(separation(records), {model: reach(same).reach for model, same in trained.items()}))
 
 
-def said(found: ModelContrast | None, last: dict[str, float]) -> str:
-    """Whether the models with a state are told apart at the longest rows."""
-    from statetrack.results.evaluations import is_solved
-
+def said(found: ModelContrast | None, reached: dict[str, int]) -> str:
+    """Whether the models with a state are told apart at the longest rows, and which have solved every length so far."""
     if found is None:
         return "There are too few models with a state to compare."
     guess = f"a guess scores {fixed(found.floor or 0.0)}"
     if found.apart:
-        kept = ", ".join(model for model, accuracy in last.items() if is_solved(accuracy)) or "none"
+        kept = ", ".join(model for model, length in reached.items() if length >= found.tested) or "none"
         return f"It tells them apart. Right to {found.tested}: {kept}. {guess[0].upper()}{guess[1:]}."
     why = f"within {found.best - found.worst:.3f} of each other at {found.tested}, where {guess}"
     return f"It does not tell the models with a state apart: they are {why}."

@@ -100,8 +100,9 @@ def accuracies(folder: Folder, task: str, protocol: str) -> Table:
     where = f"{task}, {protocol}" if len(folder.protocols(task)) > 1 else task
     caption = (
         f"Accuracy on {where} over all positions at the length trained on: median over seeds, and in brackets the "
-        "lowest and the highest, where they differ, how many solved it (99 % over the last quarter), and how many "
-        f"diverged, of which the best weights before that count. Shares are {RULE}."
+        "lowest and the highest, where they differ, how many solved it (99 % over the last quarter, and over "
+        "all positions at most half of the errors of the best guess), and how many diverged, of which the best weights "
+        f"before that count. Shares are {RULE}."
     )
     headers = ["model", *(f"{length:,}" for length in lengths)]
     return Table(f"{slug(where)}-accuracy", f"{where}: accuracy", caption, headers, lines, folded=True, download=True)

@@ -109,7 +109,8 @@ class Tested:
     """How a trained network did at one length: on rows (`of` "rows"), or at that mark of a stream (`of` "stream").
 
     `accuracy` is over all positions of rows, `end` over the last 32; along a stream both are over the last positions
-    before the mark. `solved`: at the length trained on by the last quarter of the positions, elsewhere by the end.
+    before the mark. `solved` is what `OnRows.solved` says, and along a stream `is_solved` of the last positions; a
+    network that has not solved the length that it was trained on has solved nothing beyond it.
     """
 
     length: int
@@ -185,8 +186,8 @@ class TrainingRecord(Record):
 
     @property
     def solved(self) -> bool:
-        """At the length trained on."""
-        return is_solved(self.at_length.tail_accuracy)
+        """At the length trained on: the one definition, for tables, reports and verdicts."""
+        return self.at_length.solved
 
     @property
     def above_floor(self) -> bool:
@@ -208,14 +209,15 @@ class TrainingRecord(Record):
 
         `end_floor` is asked for lengths of which the record itself does not know it.
         """
-        made = [_on_rows(each, each.length == self.cell.length, end_floor) for each in self.rows.values()
+        learned = self.solved
+        made = [_on_rows(each, learned or each.length <= self.cell.length, end_floor) for each in self.rows.values()
                 if each.accuracy is not None]  # fmt: skip
         lengths = {each.length for each in made}
         for stream in self.streams:
             for mark, accuracy in (stream.accuracy or {}).items():
                 if accuracy is not None and int(mark) not in lengths:
                     lengths.add(int(mark))
-                    made.append(_on_stream(stream, int(mark), accuracy, end_floor(int(mark))))
+                    made.append(_on_stream(stream, int(mark), accuracy, learned, end_floor(int(mark))))
         return made
 
     def with_evaluations(self, more: Iterable[Evaluation], other_weights: bool = False) -> TrainingRecord:
@@ -229,23 +231,23 @@ class TrainingRecord(Record):
         return replace(self, evaluations=tuple(held.values()))
 
 
-def _on_rows(each: OnRows, trained_on: bool, end_floor: Floor) -> Tested:
+def _on_rows(each: OnRows, can_be_solved: bool, end_floor: Floor) -> Tested:
     assert each.accuracy is not None
     known = each.end_floor
     return Tested(
         each.length, "rows", each.rows, each.n or each.rows, each.accuracy, _pair(each.interval) or (0.0, 1.0),
         each.last_32_accuracy, _pair(each.last_32_interval), each.floor,
         known if known is not None else end_floor(each.length),
-        is_solved(each.tail_accuracy if trained_on else each.last_32_accuracy),
+        can_be_solved and each.solved,
     )  # fmt: skip
 
 
-def _on_stream(stream: OnStream, mark: int, accuracy: float, end_floor: float | None) -> Tested:
+def _on_stream(stream: OnStream, mark: int, accuracy: float, learned: bool, end_floor: float | None) -> Tested:
     """Rows are independent, positions are not: the interval counts rows."""
     interval = wilson(accuracy * stream.rows, stream.rows)
     return Tested(
         mark, "stream", stream.rows, stream.rows, accuracy, interval, accuracy, interval, None, end_floor,
-        is_solved(accuracy),
+        learned and is_solved(accuracy, end_floor),
     )  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from statetrack.models.catalogue import lookup, variant
 from statetrack.results import Cell, TrainingRecord
 from statetrack.results.diagnosis import Diagnosis
-from statetrack.results.evaluations import is_solved
 from statetrack.results.sections import Section
 from statetrack.verdicts.measurements import most
 
@@ -95,14 +94,14 @@ def _row(form: str, seen: list[ComparedCell]) -> dict[str, Any]:
     return {
         "form": form, "subject": seen[0].cell.subject, "seeds": [one.cell.seed for one in seen],
         "accuracy": [one.record.at_length.accuracy for one in seen],
-        "last_quarter": [one.last_quarter for one in seen],
+        "last_quarter": [one.last_quarter for one in seen], "solved": [one.record.solved for one in seen],
         "at_90": [one.at_90() for one in seen], "conclusions": [one.conclusion for one in seen],
     }  # fmt: skip
 
 
 def _found(row: dict[str, Any], floor: float | None) -> str:
     """In words: what most seeds do at the length trained on, and what becomes of it."""
-    solved = [is_solved(score) for score in row["last_quarter"]]
+    solved = row["solved"]
     usual = 0.0 if floor is None else floor
     lost = [score - usual < FLOOR * (1 - usual) for score in row["last_quarter"]]
     word = "at the floor" if most(lost) else f"{sum(solved)} of {len(solved)} solved"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import median
 
 from statetrack.models.catalogue import lookup
 from statetrack.results import TrainingRecord
-from statetrack.results.evaluations import SOLVED, OnRows, is_solved
+from statetrack.results.evaluations import SOLVED, OnRows
 from statetrack.results.records import Tested
 from statetrack.verdicts.measurements import grouped, most, tested
 
@@ -17,7 +18,8 @@ APART = 0.1  # between the best and the worst median: below it a task does not t
 
 @dataclass(frozen=True)
 class TrackedLength:
-    """How far one model keeps track: the longest length at whose end most seeds are right, 0 where there is none.
+    """How far one model keeps track: the longest length up to which most seeds have solved every length tested, from
+    the one trained on; 0 where not even that one is solved.
 
     `longest` is the longest that it was tested at, `lost_at` the first beyond the reach; `easy` says that at the length
     reached a guess scores as much.
@@ -41,10 +43,12 @@ def _reach(records: Sequence[TrainingRecord]) -> TrackedLength:
     ended = (one for record in records for one in tested(record) if one.end is not None)
     by_length = grouped(ended, lambda one: one.length)
     lengths = sorted(by_length)
-    best = max((n for n in lengths if most([is_solved(one.end) for one in by_length[n]])), default=0)
+    trained = records[0].cell.length
+    solved = takewhile(lambda n: most([one.solved for one in by_length[n]]), (n for n in lengths if n >= trained))
+    best = max(solved, default=0)
     floors = [one.end_floor for one in by_length.get(best, ()) if one.end_floor is not None]
     return TrackedLength(
-        reach=best, longest=max(lengths, default=0), trained=records[0].cell.length,
+        reach=best, longest=max(lengths, default=0), trained=trained,
         lost_at=next((n for n in lengths if best and n > best), None),
         seeds=len({record.cell.seed for record in records}), easy=bool(floors) and min(floors) >= SOLVED,
     )  # fmt: skip
