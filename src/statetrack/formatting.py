@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+MOST_NAMED = 5  # files that are named one by one
 DIGITS = 6  # significant ones of numbers in figures and their CSV files
 RULE = "rounded to three digits; only a 1 reads as 1"
 
@@ -81,6 +82,17 @@ def plural(count: int, noun: str, one: str = "", many: str = "") -> str:
 
 def verb(count: int, one: str = "is", more: str = "are") -> str:
     return one if count == 1 else more
+
+
+def not_ours(names: Sequence[str]) -> str:
+    """What is said of files in a folder of results that statetrack did not write.
+
+    >>> not_ours(["log.json"]), not_ours([f"{n}.json" for n in range(9)])[:40]
+    ('1 file is not a result of statetrack and is left alone: log.json', '9 files are not results of statetrack an')
+    """
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    told = plural(len(names), "file", "is not a result of statetrack and is", "are not results of statetrack and are")
+    return f"{told} left alone: {', '.join(names[:MOST_NAMED])}{more}"
 
 
 def without_hash(name: str) -> str:

@@ -97,8 +97,17 @@ def test_a_foreign_file_beside_the_cells_is_named_and_left_alone(tmp_path: Path)
     (store.folder / "package.json").write_text('{"a": 1}')
     tally = run(sweep(2), store.folder, Options(workers=0))
     assert tally.finished == 2
-    assert [each.path.name for each in status(store).damaged] == ["package.json"]
+    assert (status(store).damaged, status(store).foreign) == ([], ["package.json"])
     assert (store.folder / "package.json").read_text() == '{"a": 1}'
+
+
+def test_a_copy_of_a_record_under_another_name_is_damage_and_not_foreign(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.write(made(Cell("t", "s", 1, 0, {})))
+    (tmp_path / "copy.json").write_bytes(path.read_bytes())
+    (tmp_path / "newer.json").write_text('{"format": 99}')  # not ours, whatever its format is
+    assert [str(each) for each in store.damaged()] == ["copy.json: the record of another cell"]
+    assert store.foreign() == ["newer.json"]
 
 
 def test_a_claim_excludes_others_until_its_process_is_killed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.output import print_table
-from statetrack.formatting import fixed, plural, short_names
+from statetrack.formatting import fixed, not_ours, plural, short_names
 
 if TYPE_CHECKING:
     from statetrack.results import Store
@@ -41,6 +41,8 @@ def command(
             print(f"damaged, left out: {found}", file=sys.stderr)
         elif found.cell.kind == TRAIN:
             trained.add(key)
+    if foreign := store.foreign():
+        print(not_ours(foreign), file=sys.stderr)
     notes = {key: entry.note for key, entry in plans.entries(plans.saved(store)).items()}
     if csv:
         count = write_csv(store, sys.stdout if str(csv) == "-" else csv, notes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack.cli.output import print_json, print_table
+from statetrack.formatting import not_ours
 
 if TYPE_CHECKING:
     from statetrack.results import Status
@@ -50,3 +51,5 @@ def _print(found: Status) -> None:
         print(line)
     for damage in found.damaged:
         print(f"damaged: {damage}")
+    if found.foreign:
+        print(not_ours(found.foreign))

@@ -159,6 +159,12 @@ class OffData(Evaluation):
     worst: float
 
     @property
+    def failing(self) -> tuple[float, str] | None:
+        """The lowest accuracy and its case, if that is below what counts as right."""
+        low = [(share, case) for case, share in self.accuracy.items() if share is not None and not is_solved(share)]
+        return min(low, default=None)
+
+    @property
     def settings(self) -> tuple[object, ...]:
         return self.kind, self.length, self.seed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from statetrack.results import claims, plans
@@ -28,13 +28,14 @@ class Status:
     workers: int  # units that run now
     seconds_left: float | None
     beyond: int = 0  # results of no sweep of this folder
+    foreign: list[str] = field(default_factory=list)  # names of files that are not ours
 
     def to_dict(self) -> dict[str, Any]:
         return {
             **self.counts, "damaged": [str(each) for each in self.damaged],
             "failures": [f"{each.cell}: {each.reason}" for each in self.failures],
             "skipped_because": dict(self.skipped), "units_running": self.workers, "seconds_left": self.seconds_left,
-            "sweeps": self.sweeps, "of_no_sweep": self.beyond,
+            "sweeps": self.sweeps, "of_no_sweep": self.beyond, "not_ours": self.foreign,
         }  # fmt: skip
 
 
@@ -82,6 +83,7 @@ def status(store: Store) -> Status:
         workers=workers,
         seconds_left=pace.seconds_left(left, workers),
         beyond=sum(key not in planned for key in held),
+        foreign=store.foreign(),
     )
 
 

@@ -41,10 +41,13 @@ QUICK = 1.0  # seconds: what was done in less is not worth waiting for the disk
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that should hold a record and does not."""
+    """A file that should hold a record and does not. `foreign` is one that nothing of statetrack ever was: its name is
+    not a cell's, and it holds no record. Others put such files beside ours, as the logs of a harness.
+    """
 
     path: Path
     why: str
+    foreign: bool = False
 
     def __str__(self) -> str:
         return f"{self.path.name}: {self.why}"
@@ -140,8 +143,15 @@ class Store:
         """The files of the folder that should be records and are not."""
         yield from (entry for _, entry in self.entries() if isinstance(entry, Damage))
 
+    def foreign(self) -> list[str]:
+        """The names of JSON files here that are not statetrack's; they are left alone, and counted nowhere."""
+        strange = [name for name in self._names() if not KEY.fullmatch(name[:-5])]
+        found = {name: read_record(self.folder / name) for name in strange}
+        return [name for name, entry in found.items() if isinstance(entry, Damage) and entry.foreign]
+
     def entries(self, known: Mapping[str, Cell] | None = None) -> Iterator[tuple[str, Record | Damage]]:
-        """The key and the record of every cell, in the order of their keys, or what is wrong with the file.
+        """The key and the record of every cell, in the order of their keys, or what is wrong with the file; nothing of
+        files that are not ours.
 
         `known` cells by key save hashing what a record says that it is.
         """
@@ -151,7 +161,7 @@ class Store:
         old = {name for same in self._old_names.values() for name in same}
         for key in sorted({name[:-5] for name in names} - old | self._old_names.keys()):
             entry = self._entry(key, (known or {}).get(key), small.pop(f"{key}.json", None))
-            if entry is not None:
+            if entry is not None and not (isinstance(entry, Damage) and entry.foreign):
                 yield key, entry
 
     def _entry(self, key: str, cell: Cell | None, data: bytes | None = None) -> Record | Damage | None:
@@ -224,24 +234,30 @@ def read_record(path: str | Path, expected: Cell | None = None, data: bytes | No
         data = Path(path).read_bytes() if data is None else data
     except FileNotFoundError:
         return None
+    strange = KEY.fullmatch(_key_in(path)) is None
     if not data.strip():
-        return Damage(Path(path), "empty")
+        return Damage(Path(path), "empty", strange)
     try:
         held = json.loads(data)
         record = records.read(held)
     except BadRecord as error:
-        return Damage(Path(path), str(error))
+        return Damage(Path(path), str(error), strange)
     except BadInput as error:
+        if strange:
+            return Damage(Path(path), str(error), strange)
         raise BadInput(f"{path}: {error}") from None
     except (ValueError, RecursionError):
-        return Damage(Path(path), "not whole JSON")
+        return Damage(Path(path), "not whole JSON", strange)
     ours = record.cell == expected if expected else _is_named(path, schema.read(Cell, held["cell"]))
     return record if ours else Damage(Path(path), "the record of another cell")
 
 
 def _is_named(path: str | Path, cell: Cell) -> bool:
-    name = os.path.basename(path).removesuffix(".json")
-    return KEY.fullmatch(name) is not None and cell.key == name
+    return cell.key == _key_in(path)
+
+
+def _key_in(path: str | Path) -> str:
+    return os.path.basename(path).removesuffix(".json")
 
 
 def _cell_in(data: bytes) -> Cell | None:
