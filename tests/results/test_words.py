@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counted_cells import made
 
 from statetrack.cli import main
 from statetrack.results import Cell, Store, TrainingRecord, merge, records
 from statetrack.results.evaluations import BreakingWord, OnWords, Power
 from statetrack.results.schema import BadRecord
+from tests.sweeps.counted_cells import made
 
 CELL = Cell("t", "s", 4, 0, {})
 
