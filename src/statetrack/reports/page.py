@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from statetrack.errors import BadInput
 from statetrack.formatting import first_sentence, plural, verb
 from statetrack.reports import predictions, prose, provenance, tables
-from statetrack.reports.figures import asking, diagnosis, training
+from statetrack.reports.figures import catalogue
 from statetrack.reports.figures.figure import Figure
+from statetrack.reports.figures.view import slug
 from statetrack.reports.folder import Folder
 from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import Table
@@ -112,7 +113,7 @@ def _notices(folder: Folder) -> list[str]:
 
 
 def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> Section:
-    blocks = _there(training.reach(folder))
+    blocks: list[Block] = [*catalogue.overall(folder)]
     if lines:
         several = len({run.protocol for run in folder.runs}) > 1
         blocks += [tables.verdicts(lines, several), tables.reasons(lines)]
@@ -147,12 +148,12 @@ def _task(folder: Folder, task: str) -> Section | None:
         if found is not None:
             under = f"Under {protocol}: " if len(folder.protocols(task)) > 1 else ""
             lead.append(under + prose.apart(found))
-        blocks += [*training.figures(folder, task, protocol), tables.accuracies(folder, task, protocol)]
+        blocks += [*catalogue.of_training(folder, task, protocol), tables.accuracies(folder, task, protocol)]
     if folder.asked(task):
-        blocks += [*asking.figures(folder, task), *_there(tables.episodes(folder, task))]
+        blocks += [*catalogue.of_asking(folder, task), *_there(tables.episodes(folder, task))]
     if not blocks:
         lead = ["No cell of this task has a result; the reasons are under “About this run”."]
-    return Section(f"task-{training.slug(task)}", task, [*_about_task(task), *lead], blocks)
+    return Section(f"task-{slug(task)}", task, [*_about_task(task), *lead], blocks)
 
 
 def _about_task(name: str) -> list[str]:
@@ -169,7 +170,7 @@ def _diagnosis(folder: Folder) -> list[Section]:
     blocks: list[Block] = []
     for task in dict.fromkeys(each.found.task for each in folder.diagnoses):
         blocks += _there(tables.findings(folder, task), tables.failures_of(folder, task))
-        blocks += diagnosis.figures(folder, task)
+        blocks += catalogue.of_diagnosis(folder, task)
         blocks += _there(tables.machines(folder, task), tables.transitions(folder, task))
     blocks += [*tables.ablations(folder), *_there(tables.patterns(folder))]
     if folder.left_out:
@@ -188,7 +189,8 @@ def _cost(folder: Folder) -> list[Section]:
     if table is None:
         return []
     lead = "What the results took, beside what they are worth."
-    return [Section("cost", "Cost", [lead], [*training.cost(folder), table])]
+    figures = [figure for task in folder.tasks for figure in catalogue.of_cost(folder, task)]
+    return [Section("cost", "Cost", [lead], [*figures, table])]
 
 
 def _about(folder: Folder) -> Section:

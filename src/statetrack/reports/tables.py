@@ -9,7 +9,7 @@ from typing import Any
 from statetrack.formatting import RULE, plural, shown
 from statetrack.reports import figure_data
 from statetrack.reports.figures import asking, diagnosis
-from statetrack.reports.figures.training import slug
+from statetrack.reports.figures.view import slug
 from statetrack.reports.folder import Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import OutcomeCell, Table, TextWithNote

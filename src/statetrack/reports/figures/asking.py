@@ -12,26 +12,20 @@ from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
-from statetrack.reports.figures.training import DATA, slug
+from statetrack.reports.figures.view import DATA, Row, View
 from statetrack.reports.folder import AskedCell, Folder
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 from statetrack.tasks import task as make_task
 from statetrack.verdicts.measurements import grouped
 
-Row = dict[str, Any]
-
-
-def figures(folder: Folder, task: str) -> list[Figure]:
-    """All figures of the episodes of one task."""
-    turns = [each for each in folder.asked(task) if not is_whole(each)]
-    whole = [each for each in folder.asked(task) if is_whole(each)]
-    made = [survival(folder, task, turns), by_position(folder, task, turns), by_length(folder, task, whole)]
-    return [figure for figure in made if figure is not None]
-
 
 def is_whole(episode: AskedCell) -> bool:
     """Whether it was one prompt with the whole sequence, and one answer."""
     return bool(episode.record.cell.protocol.get("way") == "whole")
+
+
+def _by_turns(view: View) -> list[AskedCell]:
+    return [each for each in view.episodes if not is_whole(each)]
 
 
 def groups(episodes: Sequence[AskedCell]) -> dict[tuple[str, str, int], list[AskedCell]]:
@@ -58,11 +52,11 @@ def survival_rows(episodes: Sequence[AskedCell]) -> list[Row]:
     return rows
 
 
-def survival(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure | None:
-    rows = survival_rows(episodes)
+def survival(view: View) -> Figure | None:
+    task, rows = view.where, survival_rows(_by_turns(view))
     if not rows:
         return None
-    series = folder.drawn(row["model"] for row in rows)
+    series = view.folder.drawn(row["model"] for row in rows)
     x = charts.count_axis("time", "turn")
     y = {
         "field": "share", "type": "quantitative", "scale": {"domain": [0, 1]},
@@ -73,7 +67,7 @@ def survival(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure
     drawn = charts.lines(series, x, y, tooltip, _apart(rows), interpolate="step-after")
     spec = {"data": DATA, "height": charts.height(series), "layer": [band, *drawn]}
     return Figure(
-        f"{slug(task)}-survival", f"{task}: how long dialogues last",
+        f"{task}: how long dialogues last",
         "The share of episodes without an error after each turn (Kaplan-Meier; an episode that was cut off counts "
         "as long as it was seen), with its 95 % interval. A curve that stays high keeps track; the turn at which it "
         "passes 50 % is when half have failed.",
@@ -92,9 +86,10 @@ def _goes_on(rules: dict[str, Any]) -> bool:
     return rules.get("history", "stop") != "stop" or bool(rules.get(FORCED))
 
 
-def by_position(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure | None:
+def by_position(view: View) -> Figure | None:
     """Only of episodes that go on after an error: with early stop the survivors are those without one."""
-    going_on = [each for each in episodes if _goes_on(each.record.cell.protocol)]
+    task = view.where
+    going_on = [each for each in _by_turns(view) if _goes_on(each.record.cell.protocol)]
     rows = [
         {"model": model, "protocol": protocol, "length": length, "position": point["position"],
          "accuracy": point["accuracy"], "low": point["interval"][0], "high": point["interval"][1], "n": point["n"]}
@@ -103,13 +98,13 @@ def by_position(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Fig
     ]  # fmt: skip
     if not rows:
         return None
-    series = folder.drawn(row["model"] for row in rows)
+    series = view.folder.drawn(row["model"] for row in rows)
     x = charts.count_axis("position", "inputs so far")
     y = charts.share_axis([0.0])
     tooltip = charts.tips("model", "position", "accuracy", "low", "high", "n")
     spec = {"data": DATA, "height": charts.height(series), "layer": charts.lines(series, x, y, tooltip, _apart(rows))}
     return Figure(
-        f"{slug(task)}-asked-positions", f"{task}: answers by position",
+        f"{task}: answers by position",
         "The share of right answers after so many inputs, in dialogues that go on after an error or are read in one "
         "pass.",
         f"Accuracy by position of {plural(len(series), 'subject')} on {task}.",
@@ -139,11 +134,12 @@ def chance(task: str) -> float | None:
         return None
 
 
-def by_length(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figure | None:
-    rows = length_rows(task, episodes)
+def by_length(view: View) -> Figure | None:
+    task = view.where
+    rows = length_rows(task, [each for each in view.episodes if is_whole(each)])
     if not rows:
         return None
-    series = folder.drawn(row["model"] for row in rows)
+    series = view.folder.drawn(row["model"] for row in rows)
     x = charts.length_axis([row["length"] for row in rows], "length", "length of the sequence in the prompt")
     y = charts.share_axis([0.0])
     tooltip = [*charts.tips("model", "length", "accuracy", "low", "high", "n"), {"field": "protocol"}]
@@ -156,7 +152,7 @@ def by_length(folder: Folder, task: str, episodes: Sequence[AskedCell]) -> Figur
     drawn = charts.lines(series, x, y, tooltip, [name for name in _apart(rows) if name != "length"])
     spec = {"data": DATA, "height": charts.height(series), "layer": [*charts.floor_layers(x, y), bars, *drawn]}
     return Figure(
-        f"{slug(task)}-asked", f"{task}: one answer a prompt",
+        f"{task}: one answer a prompt",
         "The share of right final answers against the length of the sequence, with its 95 % interval (Wilson) and, "
         "dashed, what a blind guess scores.",
         f"Accuracy of {plural(len(series), 'subject')} on {task} at "

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from statetrack.formatting import plural
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.series import Series, series_of
-from statetrack.reports.figures.training import DATA, slug
+from statetrack.reports.figures.view import DATA, Row, View
 from statetrack.reports.folder import DiagnosedCell, Folder
 
-Row = dict[str, Any]
 STATES = ("#2f6fd0", "#e79a17", "#b8301f", "#3fb08c", "#c98bc4", "#6d7080", "#35c0f2", "#6a3fb5")
 MOST_PANELS = 12
 MANY_MODELS = 8  # beyond which one seed of each is drawn
 PASSED = 0.9  # the accuracy below which a model has failed
 SMALLEST = 1e-15  # of the largest norm: what is below says no more than that it is nothing
-
-
-def figures(folder: Folder, task: str) -> list[Figure]:
-    """All figures of the diagnoses of one task."""
-    found = chosen(of(folder, task))
-    series = drawn(folder, found)
-    return [figure for make in FIGURES if (figure := make(task, found, series)) is not None]
 
 
 def of(folder: Folder, task: str) -> list[DiagnosedCell]:
@@ -99,7 +90,8 @@ def _level(y: Row, value: float) -> Row:
     }  # fmt: skip
 
 
-def separation(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def separation(view: View) -> Figure | None:
+    task, found, series = view.where, view.diagnoses, view.series
     rows = [row for row in curves(found, "separation", "separation", "distance", "spread") if row["separation"]]
     if not rows:
         return None
@@ -108,7 +100,7 @@ def separation(task: str, found: Sequence[DiagnosedCell], series: Sequence[Serie
     tip = charts.tips("model", "trained", "seed", "position", "separation", "distance", "spread")
     spec = {"data": DATA, "height": charts.height(series), "layer": [_level(y, 1), *_lines(rows, series, x, y, tip)]}
     return Figure(
-        f"{slug(task)}-separation", f"{task}: how far apart true states stay",
+        f"{task}: how far apart true states stay",
         "The distance between the network's states for different true states over the spread inside one (both axes "
         "logarithmic). A flat line keeps its states apart at any length; a falling one fades, and is lost where it "
         "nears the dashed 1; one that starts near 1 never represented the state. Above 1,000 it is cut.",
@@ -117,7 +109,8 @@ def separation(task: str, found: Sequence[DiagnosedCell], series: Sequence[Serie
     )  # fmt: skip
 
 
-def positions(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def positions(view: View) -> Figure | None:
+    task, found, series = view.where, view.diagnoses, view.series
     measured = curves(found, "positions", "accuracy", "low", "high", "floor")
     rows = [row for row in measured if row["accuracy"] is not None]
     if not rows:
@@ -128,7 +121,7 @@ def positions(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series
     tip = charts.tips("model", "trained", "seed", "position", "accuracy", "low", "high", "floor")
     layers = [*charts.floor_layers(x, y), band, *_lines(rows, series, x, y, tip)]
     return Figure(
-        f"{slug(task)}-diagnosed-positions", f"{task}: accuracy by position, far beyond the length trained on",
+        f"{task}: accuracy by position, far beyond the length trained on",
         "The accuracy at each position of rows much longer than those trained on, with its 95 % interval over rows, "
         "above the dashed floor of that position.",
         f"Accuracy by position on {task} with intervals, {plural(len(series), 'model')}.",
@@ -136,7 +129,8 @@ def positions(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series
     )  # fmt: skip
 
 
-def errors(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def errors(view: View) -> Figure | None:
+    task, found, series = view.where, view.diagnoses, view.series
     measured = curves(found, "error", "accuracy", "low_curve", "high_curve", "floor")
     rows = [row for row in measured if row["accuracy"] is not None]
     if not rows:
@@ -146,7 +140,7 @@ def errors(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) 
     tip = charts.tips("model", "trained", "seed", "position", "accuracy", "low_curve", "high_curve")
     layers = [*charts.floor_layers(x, y), *_lines(rows, series, x, y, tip), *_predicted(found, series, x, y)]
     return Figure(
-        f"{slug(task)}-failure", f"{task}: the length at which it fails, seen and predicted",
+        f"{task}: the length at which it fails, seen and predicted",
         "The accuracy along a stream. An open mark on the dashed line of 90 % is the length at which a model was "
         "predicted to pass below it, from the separation of its states before any failure: the curve of that colour "
         "and mark (of that seed, where there are several) should pass through it.",
@@ -192,7 +186,8 @@ def reach_rows(found: Sequence[DiagnosedCell]) -> list[Row]:
     return rows
 
 
-def gradients(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def gradients(view: View) -> Figure | None:
+    task, found, series = view.where, view.diagnoses, view.series
     rows = [row for row in curves(found, "gradient", "norm", "low", "high") if row["norm"]]
     if not rows:
         return None
@@ -203,7 +198,7 @@ def gradients(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series
     y = charts.log_axis([row["norm"] for row in rows if row["norm"] >= least], "norm", "norm of the gradient")
     tip = charts.tips("model", "trained", "seed", "position", "norm", "low", "high")
     return Figure(
-        f"{slug(task)}-gradient", f"{task}: gradient of the loss in the state",
+        f"{task}: gradient of the loss in the state",
         "How strongly the loss at the last position depends on the state at each earlier one (median over rows, "
         "logarithmic). A straight line down to the left is a gradient that vanishes by a constant factor a step; a "
         "flat one reaches all the way back. What is smaller than 1e-15 of the largest is left out.",
@@ -227,7 +222,8 @@ def probe_rows(found: Sequence[DiagnosedCell]) -> Iterator[Row]:
                     yield shared | {"probe": says, "position": at, "score": max(score, -0.25), "chance": chance}
 
 
-def probes(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def probes(view: View) -> Figure | None:
+    task, found, series = view.where, view.diagnoses, view.series
     rows = list(probe_rows(found))
     if not rows:
         return None
@@ -242,7 +238,7 @@ def probes(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) 
     names = sorted({row["probe"] for row in rows})
     spec = _panels("probe", names, 2, 240, [chance, *_lines(rows, series, x, y, tip)])
     return Figure(
-        f"{slug(task)}-probes", f"{task}: what a linear probe reads from the state",
+        f"{task}: what a linear probe reads from the state",
         "A linear map of the state was fitted to the true state and to the running count, and tested on other rows. "
         "Dashed is what it scores without the state. A model may hold what it needs and still answer wrong, or "
         "answer right without holding the count.",
@@ -251,7 +247,8 @@ def probes(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) 
     )  # fmt: skip
 
 
-def portraits(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def portraits(view: View) -> Figure | None:
+    task, found = view.where, view.diagnoses
     rows = []
     for shared, part in islice(parts_of(found, "portrait"), MOST_PANELS):
         name = f"{shared['model']}, seed {shared['seed']}"
@@ -284,7 +281,7 @@ def portraits(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series
     spec = _panels("model", names, 3, 190, [lines, dots])
     spec["resolve"] = {"scale": {"x": "independent", "y": "independent"}}
     return Figure(
-        f"{slug(task)}-portrait", f"{task}: portrait of the state",
+        f"{task}: portrait of the state",
         "A few rows followed over time, in the two directions in which the state varies most, coloured by the true "
         "state; later positions are stronger. Separate clouds of one colour are states that the network keeps "
         "apart; clouds that run into each other are states that it confuses.",
@@ -293,7 +290,8 @@ def portraits(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series
     )  # fmt: skip
 
 
-def eigenvalues(task: str, found: Sequence[DiagnosedCell], series: Sequence[Series]) -> Figure | None:
+def eigenvalues(view: View) -> Figure | None:
+    task, found, series = view.where, view.diagnoses, view.series
     rows = []
     for shared, part in parts_of(found, "eigenvalues"):
         for symbol in part["symbols"]:
@@ -325,14 +323,10 @@ def eigenvalues(task: str, found: Sequence[DiagnosedCell], series: Sequence[Seri
     }  # fmt: skip
     spec = _panels("input", inputs, 3, 220, [ring, dots])
     return Figure(
-        f"{slug(task)}-eigenvalues", f"{task}: eigenvalues of a step",
+        f"{task}: eigenvalues of a step",
         "The leading eigenvalues of the state's one-step map at real inputs, in the complex plane, a panel for each "
         "input symbol; the dashed ring has the size 1. Inside it a step forgets; a value near -1 flips a sign, as "
         "parity needs; outside it a difference grows until tanh bounds it.",
         f"Leading eigenvalues of the transition on {task}, by input symbol.",
         rows, spec, panel=220, square=True,
     )  # fmt: skip
-
-
-Maker = Callable[[str, Sequence[DiagnosedCell], Sequence[Series]], Figure | None]
-FIGURES: tuple[Maker, ...] = (positions, separation, errors, gradients, probes, portraits, eigenvalues)  # in this order

@@ -24,9 +24,11 @@ INK = {"light": ("#1c2128", "#5b6472", "#d7dbe0"), "dark": ("#e6e9ee", "#9aa4b2"
 
 @dataclass(frozen=True)
 class Figure:
-    """`panel` is the width of one panel where there are several; a figure of one panel takes the width it is given."""
+    """`panel` is the width of one panel where there are several; a figure of one panel takes the width it is given.
 
-    key: str
+    `key` comes from its name in the catalogue.
+    """
+
     title: str
     caption: str
     alt: str
@@ -35,6 +37,7 @@ class Figure:
     panel: int | None = None
     square: bool = False  # each panel as high as it is wide
     lengths: list[int] = field(default_factory=list)  # that the control "trained on" chooses from, if it has one
+    key: str = ""
 
     @property
     def columns(self) -> list[str]:

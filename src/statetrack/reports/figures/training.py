@@ -11,8 +11,8 @@ from statetrack.formatting import RULE, plural, shown
 from statetrack.reports import figure_data
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
-from statetrack.reports.figures.series import Series
-from statetrack.reports.folder import Folder, TrainedCell, by_model
+from statetrack.reports.figures.view import DATA, View
+from statetrack.reports.folder import by_model
 from statetrack.results.evaluations import OnStream
 from statetrack.verdicts import tracked_length as verdicts
 from statetrack.verdicts.tracked_length import TrackedLength
@@ -21,52 +21,20 @@ CASES = (
     "worst", "as trained", "p=0.02", "p=0.1", "p=0.9", "p=0.98", "all zeros", "all ones", "alternating",
     "one event, then silence",
 )  # fmt: skip
-DATA = {"name": "rows"}
-
-Row = dict[str, Any]
 
 
-def figures(folder: Folder, task: str, protocol: str) -> list[Figure]:
-    """All figures of one task under one protocol."""
-    runs = folder.of(task, protocol)
-    series = folder.drawn(run.model for run in runs)
-    key = slug(task if len(folder.protocols(task)) == 1 else f"{task}-{protocol}")
-    where = task if len(folder.protocols(task)) == 1 else f"{task}, {protocol}"
-    several = len({run.trained for run in runs}) > 1
-    made = [
-        accuracy(key, where, runs, series) if several else strip(key, where, runs, series),
-        heat(key, where, runs, series),
-    ]
-    tested = figure_data.tested(runs)
-    beyond = tested if len({row["tested"] for row in tested}) > 1 else []
-    made += [generalisation(key, where, beyond, series)] if beyond else []
-    for rows, make in (
-        (figure_data.positions(runs), positions),
-        (figure_data.off_distribution(runs), off_distribution),
-    ):
-        made += [make(key, where, rows, series)] if rows else []
-    return made
-
-
-def slug(text: str) -> str:
-    """A text as part of an address and of a file's name.
-
-    >>> slug("fsm[k=5,p=0.05], design")
-    'fsm-k-5-p-0-05-design'
-    """
-    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in text.lower()).split()
-    return "-".join(words) or "x"
-
-
-def accuracy(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series]) -> Figure:
-    rows = figure_data.at_length(runs)
+def accuracy(view: View) -> Figure:
+    where, series = view.where, view.series
+    rows = figure_data.at_length(view.runs)
+    if len({row["length"] for row in rows}) == 1:
+        return strip(view, rows)
     x = charts.length_axis([row["length"] for row in rows], "length", "length trained and tested on")
     y = charts.share_axis([row[name] for row in rows for name in ("accuracy", "floor")])
     tip = ("model", "length", "seed", "accuracy", "low", "high", "floor", "last_quarter", "status")
     layers = [*charts.floor_layers(x, y), *charts.seed_lines(series, x, y, tip)]
     spec = {"data": DATA, "height": charts.height(series), "layer": layers}
     return Figure(
-        f"{key}-accuracy", f"{where}: accuracy against length",
+        f"{where}: accuracy against length",
         "Each model was trained and tested at the length below it. Faint marks are seeds, the line is their median, "
         "the dashed grey line is the floor: the score of the best answer for each position without looking at the "
         "input. Only what lies above it is skill. " + one_seed(rows, "length"),
@@ -89,10 +57,9 @@ def one_seed(rows: Sequence[dict[str, Any]], field: str) -> str:
     return f"At {', '.join(f'{length:,}' for length in alone)} some or all points rest on one seed."
 
 
-def strip(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series]) -> Figure:
+def strip(view: View, rows: list[dict[str, Any]]) -> Figure:
     """One length: a row a model, a point a seed, its interval, and the floor as a line."""
-    rows = figure_data.at_length(runs)
-    length = rows[0]["length"]
+    where, series, length = view.where, view.series, rows[0]["length"]
     y = {"field": "model", "type": "nominal", "sort": [one.label for one in series], "axis": {"title": None}}
     x = charts.share_axis([row[name] for row in rows for name in ("low", "floor")])
     colour = charts.by_model(series, legend=False)
@@ -112,7 +79,7 @@ def strip(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series
         ],
     }  # fmt: skip
     return Figure(
-        f"{key}-accuracy", f"{where}: accuracy at length {length:,}",
+        f"{where}: accuracy at length {length:,}",
         f"Trained and tested at length {length:,}, over all positions. A point is a seed, the bar its 95 % interval, "
         "the dashed line the floor: the score of the best answer for each position without looking at the input. "
         + one_seed(rows, "length"),
@@ -122,7 +89,8 @@ def strip(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series
     )  # fmt: skip
 
 
-def heat(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series]) -> Figure:
+def heat(view: View) -> Figure:
+    where, series, runs = view.where, view.series, view.runs
     rows = figure_data.heat(runs)
     several = len({run.trained for run in runs}) > 1
     title = "length trained and tested on" if several else f"length tested (trained at {runs[0].trained:,})"
@@ -134,7 +102,7 @@ def heat(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series]
     order = [one.label for one in series]
     spec = {"data": DATA, **charts.heat_map(x, order, charts.skill_colour(), charts.DARK, tooltip)}
     return Figure(
-        f"{key}-heat", f"{where}: every model at every length",
+        f"{where}: every model at every length",
         f"The number is the accuracy {what}, {seeds}, {RULE}. The colour is how much of the way from the floor to 1 "
         "is made: pale is no better than a guess, dark is right, grey means that a guess is right already.",
         f"Heat map of {plural(len(series), 'model')} by {plural(len({row['length'] for row in rows}), 'length')} on "
@@ -143,7 +111,10 @@ def heat(key: str, where: str, runs: list[TrainedCell], series: Sequence[Series]
     )  # fmt: skip
 
 
-def generalisation(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
+def generalisation(view: View) -> Figure | None:
+    where, series, rows = view.where, view.series, figure_data.tested(view.runs)
+    if len({row["tested"] for row in rows}) < 2:
+        return None
     lengths, params, keep = charts.chosen(rows)
     x = charts.length_axis([row["tested"] for row in rows], "tested", "length tested")
     shares = [row[name] for row in rows for name in ("accuracy", "floor")]
@@ -159,7 +130,7 @@ def generalisation(key: str, where: str, rows: list[Row], series: Sequence[Serie
     streamed = any(row["of"] == OnStream.kind for row in rows)
     stream = ", along a stream of the last 1,024 before the mark" if streamed else ""
     return Figure(
-        f"{key}-generalisation", f"{where}: length generalisation",
+        f"{where}: length generalisation",
         "Trained at the length of the thin vertical line, tested at longer rows (logarithmic axis). The accuracy is "
         f"that of the last 32 positions{stream}. A model that keeps its state is a flat line at 1; one that fades "
         "bends down to the dashed floor. Lines that lie on one another part when a name in the legend is clicked. "
@@ -170,7 +141,10 @@ def generalisation(key: str, where: str, rows: list[Row], series: Sequence[Serie
     )  # fmt: skip
 
 
-def positions(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
+def positions(view: View) -> Figure | None:
+    where, series, rows = view.where, view.series, figure_data.positions(view.runs)
+    if not rows:
+        return None
     lengths, params, keep = charts.chosen(rows)
     marks = [2**power for power in range(lengths[-1].bit_length())]
     x = charts.length_axis(marks, "position", "position in the row")
@@ -179,7 +153,7 @@ def positions(key: str, where: str, rows: list[Row], series: Sequence[Series]) -
     layers = [*charts.floor_layers(x, y, keep), *charts.lines(series, x, y, tooltip, keep=keep)]
     spec = {"data": DATA, "height": charts.height(series, 280), "params": params, "layer": layers}
     return Figure(
-        f"{key}-positions", f"{where}: accuracy by position",
+        f"{where}: accuracy by position",
         "Where in a row the errors are, at the length trained on: the median over seeds at each position (long rows "
         "in geometric bins), above the dashed floor of that position. A line that falls along the row loses its "
         "state; a line that is low from the start never had it.",
@@ -188,8 +162,12 @@ def positions(key: str, where: str, rows: list[Row], series: Sequence[Series]) -
     )  # fmt: skip
 
 
-def off_distribution(key: str, where: str, rows: list[Row], series: Sequence[Series]) -> Figure:
-    rows = [{**row, "skill": row["accuracy"], "shown": shown(row["accuracy"])} for row in rows]
+def off_distribution(view: View) -> Figure | None:
+    where, series = view.where, view.series
+    measured = figure_data.off_distribution(view.runs)
+    if not measured:
+        return None
+    rows = [{**row, "skill": row["accuracy"], "shown": shown(row["accuracy"])} for row in measured]
     lengths, params, keep = charts.chosen(rows)
     known = [case for case in CASES if any(row["case"] == case for row in rows)]
     order = [*known, *sorted({row["case"] for row in rows} - set(known))]
@@ -202,7 +180,7 @@ def off_distribution(key: str, where: str, rows: list[Row], series: Sequence[Ser
     names = [one.label for one in series if any(row["model"] == one.label for row in rows)]
     spec = {"data": DATA, "params": params, **charts.heat_map(x, names, colour, "datum.skill > 0.73", tooltip, keep)}
     return Figure(
-        f"{key}-off", f"{where}: off the data trained on",
+        f"{where}: off the data trained on",
         "The accuracy at the length trained on, for other rates of ones (p) and for rows that random data never "
         "shows; medians over seeds. `worst` is the worst case of each seed: a model that has learned the task, and "
         "not the data, is dark everywhere.",
@@ -211,8 +189,9 @@ def off_distribution(key: str, where: str, rows: list[Row], series: Sequence[Ser
     )  # fmt: skip
 
 
-def reach(folder: Folder) -> Figure | None:
+def reach(view: View) -> Figure | None:
     """How far each model keeps track of each task."""
+    folder = view.folder
     rows = []
     for task in folder.tasks:
         for protocol in folder.protocols(task):
@@ -242,7 +221,7 @@ def reach(folder: Folder) -> Figure | None:
     dark = f"datum.times >= {2 ** (most / 2)} && !datum.easy"
     spec = {"data": DATA, **charts.heat_map(x, names, colour, dark, tooltip)}
     return Figure(
-        "reach", "How far each model keeps track",
+        "How far each model keeps track",
         "The longest rows at whose end most seeds are still right (99 % of the last 32 positions, along a stream of "
         "the last 1,024); ≥ where it is the longest tested, – where not even the length trained on is solved. The "
         "colour compares it with the length trained on. Grey: a guess scores 99 % there as well, so the number "
@@ -262,40 +241,35 @@ def reach_text(found: TrackedLength) -> str:
     return f"{'≥ ' if found.reach == found.longest else ''}{found.reach:,}"
 
 
-def cost(folder: Folder) -> list[Figure]:
-    """What it took, against how far it got: a figure a task."""
-    made = []
-    for task in folder.tasks:
-        runs = [run for run in folder.runs if run.task == task]
-        rows = [row for row in figure_data.cost(runs) if row["seconds"] and row["accuracy"] is not None]
-        if not rows:
-            continue
-        series = folder.drawn(row["model"] for row in rows)
-        x = {
-            "field": "seconds", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 16},
-            "axis": {"title": "seconds of training a seed", "format": "~g", "labelOverlap": True, "tickCount": 6},
-        }  # fmt: skip
-        y = charts.share_axis([row["accuracy"] for row in rows], title="accuracy at the end of the longest rows")
-        size = {
-            "field": "parameters", "type": "quantitative", "scale": {"type": "log", "range": [50, 320]},
-            "legend": {"title": "parameters", "format": "~s", "tickCount": 3, "symbolFillColor": charts.SOFT},
-        }  # fmt: skip
-        tooltip = charts.tips(
-            "model", "trained", "seed", "seconds", "tokens", "parameters", "state", "tested", "accuracy"
-        )
-        spec = {
-            "data": DATA, "height": charts.height(series, 280), "params": [charts.PICK],
-            "mark": {"type": "point", "filled": True},
-            "encoding": charts.picked(
-                {"x": x, "y": y, **charts.by_model(series, "shape"), "size": size, "tooltip": tooltip, "full": 0.75}
-            ),
-        }  # fmt: skip
-        made.append(Figure(
-            f"{slug(task)}-cost", f"{task}: what it took",
-            "One mark a cell: seconds of training (logarithmic, one seed's share where seeds were trained together) "
-            "against the accuracy at the end of the longest rows tested. Larger marks have more parameters. Up and "
-            "to the left is better. Seconds compare only where the device is the same.",
-            f"Training time against accuracy at the longest length for {plural(len(series), 'model')} on {task}.",
-            rows, spec,
-        ))  # fmt: skip
-    return made
+def cost(view: View) -> Figure | None:
+    """What it took, against how far it got."""
+    task = view.where
+    rows = [row for row in figure_data.cost(view.runs) if row["seconds"] and row["accuracy"] is not None]
+    if not rows:
+        return None
+    series = view.folder.drawn(row["model"] for row in rows)
+    x = {
+        "field": "seconds", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 16},
+        "axis": {"title": "seconds of training a seed", "format": "~g", "labelOverlap": True, "tickCount": 6},
+    }  # fmt: skip
+    y = charts.share_axis([row["accuracy"] for row in rows], title="accuracy at the end of the longest rows")
+    size = {
+        "field": "parameters", "type": "quantitative", "scale": {"type": "log", "range": [50, 320]},
+        "legend": {"title": "parameters", "format": "~s", "tickCount": 3, "symbolFillColor": charts.SOFT},
+    }  # fmt: skip
+    tooltip = charts.tips("model", "trained", "seed", "seconds", "tokens", "parameters", "state", "tested", "accuracy")
+    spec = {
+        "data": DATA, "height": charts.height(series, 280), "params": [charts.PICK],
+        "mark": {"type": "point", "filled": True},
+        "encoding": charts.picked(
+            {"x": x, "y": y, **charts.by_model(series, "shape"), "size": size, "tooltip": tooltip, "full": 0.75}
+        ),
+    }  # fmt: skip
+    return Figure(
+        f"{task}: what it took",
+        "One mark a cell: seconds of training (logarithmic, one seed's share where seeds were trained together) "
+        "against the accuracy at the end of the longest rows tested. Larger marks have more parameters. Up and "
+        "to the left is better. Seconds compare only where the device is the same.",
+        f"Training time against accuracy at the longest length for {plural(len(series), 'model')} on {task}.",
+        rows, spec,
+    )  # fmt: skip

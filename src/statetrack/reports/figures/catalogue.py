@@ -1,0 +1,72 @@
+"""The figures by name, in their order. A new figure is one function and one line here.
+
+The name ends the address of a figure and the names of its files: "heat" of txc is `#figure-txc-heat` and txc-heat.svg.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from statetrack.reports.figures import asking, diagnosis, training
+from statetrack.reports.figures.figure import Figure
+from statetrack.reports.figures.view import ASKED, COST, DIAGNOSED, OVERALL, TRAINED, Drawing, View
+from statetrack.reports.folder import Folder
+
+CATALOGUE: dict[str, Drawing] = {
+    "reach": Drawing(OVERALL, training.reach),
+    "accuracy": Drawing(TRAINED, training.accuracy),
+    "heat": Drawing(TRAINED, training.heat),
+    "generalisation": Drawing(TRAINED, training.generalisation),
+    "positions": Drawing(TRAINED, training.positions),
+    "off": Drawing(TRAINED, training.off_distribution),
+    "survival": Drawing(ASKED, asking.survival),
+    "asked-positions": Drawing(ASKED, asking.by_position),
+    "asked": Drawing(ASKED, asking.by_length),
+    "diagnosed-positions": Drawing(DIAGNOSED, diagnosis.positions),
+    "separation": Drawing(DIAGNOSED, diagnosis.separation),
+    "failure": Drawing(DIAGNOSED, diagnosis.errors),
+    "gradient": Drawing(DIAGNOSED, diagnosis.gradients),
+    "probes": Drawing(DIAGNOSED, diagnosis.probes),
+    "portrait": Drawing(DIAGNOSED, diagnosis.portraits),
+    "eigenvalues": Drawing(DIAGNOSED, diagnosis.eigenvalues),
+    "cost": Drawing(COST, training.cost),
+}
+
+
+def overall(folder: Folder) -> list[Figure]:
+    """Over all that was trained."""
+    return drawn(OVERALL, View(folder, runs=folder.runs, series=folder.drawn(run.model for run in folder.runs)))
+
+
+def of_training(folder: Folder, task: str, protocol: str) -> list[Figure]:
+    """Of one task under one protocol."""
+    runs = folder.of(task, protocol)
+    where = task if len(folder.protocols(task)) == 1 else f"{task}, {protocol}"
+    return drawn(TRAINED, View(folder, where, runs=runs, series=folder.drawn(run.model for run in runs)))
+
+
+def of_asking(folder: Folder, task: str) -> list[Figure]:
+    """Of the episodes of one task."""
+    episodes = folder.asked(task)
+    return drawn(ASKED, View(folder, task, episodes=episodes, series=folder.drawn(each.model for each in episodes)))
+
+
+def of_diagnosis(folder: Folder, task: str) -> list[Figure]:
+    """Of the diagnoses of one task."""
+    found = diagnosis.chosen(diagnosis.of(folder, task))
+    return drawn(DIAGNOSED, View(folder, task, diagnoses=found, series=diagnosis.drawn(folder, found)))
+
+
+def of_cost(folder: Folder, task: str) -> list[Figure]:
+    """Of what the cells of one task took, whatever their protocol."""
+    runs = [run for run in folder.runs if run.task == task]
+    return drawn(COST, View(folder, task, runs=runs, series=folder.drawn(run.model for run in runs)))
+
+
+def drawn(place: str, view: View) -> list[Figure]:
+    """Every figure of this place that has something to show."""
+    made = []
+    for name, each in CATALOGUE.items():
+        if each.place == place and (figure := each.draw(view)):
+            made.append(replace(figure, key=view.key(name)))
+    return made
