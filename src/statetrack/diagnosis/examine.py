@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from statetrack import plugins
 from statetrack.diagnosis import sentences
 from statetrack.diagnosis.automaton import automaton
 from statetrack.diagnosis.eigenvalues import eigenvalues
 from statetrack.diagnosis.failure_length import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
 from statetrack.diagnosis.gradient import gradient
+from statetrack.diagnosis.measurement import Measurement
 from statetrack.diagnosis.portrait import portrait
 from statetrack.diagnosis.probe import probe
 from statetrack.diagnosis.separation import separation_section
@@ -33,12 +35,12 @@ from statetrack.diagnosis.trajectories import (
     walk,
 )
 from statetrack.diagnosis.true_states import MOST_CLASSES, asked_everywhere
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, one_line
 from statetrack.intervals import wilson
 from statetrack.models import SequenceModel
 from statetrack.models.custom import as_model, own_name
-from statetrack.results.diagnosis import POINTS, Diagnosis, to_dict
-from statetrack.results.sections import Section
+from statetrack.results.diagnosis import NO_SECTION, POINTS, Diagnosis, rounded, to_dict
+from statetrack.results.sections import SHAPES, Section
 from statetrack.tasks import Task, task
 from statetrack.tasks.base import check_size
 from statetrack.theory.floors.strategies import position_floor
@@ -112,17 +114,29 @@ class Examined:
     def everything(self) -> Diagnosis:
         began = time.monotonic()
         sections: dict[str, Section] = {}
-        for name, each in MEASUREMENTS.items():
+        for name, each in measurements().items():
             self.tick(each.called or name)
-            sections[name] = {"absent": self.no_state} if each.of_state and self.no_state else each.measure(self)
+            sections[name] = {"absent": self.no_state} if each.of_state and self.no_state else self.section(name, each)
         exploded, silent = self.walk.exploded_at, self.walk.silent_at
         ends: dict[str, Any] = {"trained": self.trained, "exploded_at": exploded, "silent_at": silent}
         conclusion, lines = sentences.conclude(sections | ends)
+        lines += [part["says"] for name, part in sections.items() if name not in SHAPES and "says" in part]
         return Diagnosis(
             task=self.task.name, model=self.model.text or own_name(self.model), length=self.plan.length,
             seed=self.seed, conclusion=conclusion, sentences=lines, seconds=time.monotonic() - began,
             sections=sections, **ends,
         )  # fmt: skip
+
+    def section(self, name: str, measurement: Measurement) -> Section:
+        """What is measured; an installed measurement that fails is absent, and leaves the others as they are."""
+        if name in MEASUREMENTS:
+            return measurement.measure(self)
+        try:
+            found: Section = json.loads(json.dumps(rounded(dict(measurement.measure(self)))))
+            return found | ({"says": str(found["says"])} if "says" in found else {})
+        except Exception as error:  # somebody's own measurement may raise anything
+            plugins.say(f"the diagnostic {name} failed on {self.task.name}: {one_line(error)}")
+            return {"absent": f"its measurement failed: {one_line(error)}"}
 
     @functools.cached_property
     def walk(self) -> Trajectories:
@@ -237,15 +251,6 @@ def ratio(predicted: dict[str, Any], measured: dict[str, Any]) -> float | None:
     return float(predicted["length"] / measured["length"])
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """A section of a diagnosis: how it is measured, whether that needs a state, and what progress calls it."""
-
-    measure: Callable[[Examined], Section]
-    of_state: bool = True
-    called: str = ""
-
-
 MEASUREMENTS = {  # in their order; a new one is its module and a line here
     "positions": Measurement(Examined.positions, of_state=False),
     "gradient": Measurement(Examined.gradient),
@@ -256,3 +261,9 @@ MEASUREMENTS = {  # in their order; a new one is its module and a line here
     "eigenvalues": Measurement(Examined.eigenvalues),
     "automaton": Measurement(lambda seen: automaton(seen.task, seen.model, seen.trained, seen.seed)),
 }
+
+
+def measurements() -> dict[str, Measurement]:
+    """All of them by the name of their section, those of installed packages last."""
+    taken = MEASUREMENTS.keys() | NO_SECTION
+    return MEASUREMENTS | plugins.loaded(plugins.DIAGNOSTICS, taken, lambda point: plugins.load(point, Measurement))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from statetrack.diagnosis.examine import diagnose
+from statetrack.diagnosis.examine import diagnose, measurements
 from statetrack.errors import BadInput, one_line
 from statetrack.results import Cell, Damage, Store
 from statetrack.results import diagnosis as files
@@ -43,8 +43,8 @@ Show = Callable[[FolderProgress], None]
 def diagnose_folder(folder: Path, wanted: Selection = Selection(), show: Show = lambda _: None) -> FolderProgress:
     """Diagnose the cells of a folder whose weights are kept; `statetrack.verdicts.comparison` compares them.
 
-    A diagnosis that is there is not made again, unless of another length or if asked for. What cannot be diagnosed is
-    named in `left_out`, and nothing of it stops the others.
+    A diagnosis that is there is not made again, unless of another length, without a section that would be measured
+    now, or if asked for. What cannot be diagnosed is named in `left_out`, and nothing of it stops the others.
     """
     store = Store.existing(folder)
     cells, tally = readable(store, wanted)
@@ -62,7 +62,8 @@ def diagnose_folder(folder: Path, wanted: Selection = Selection(), show: Show = 
 
 def _one(store: Store, cell: Cell, wanted: Selection, tally: FolderProgress, show: Show) -> None:
     held = files.of_cell(store, cell)
-    kept = held and wanted.length in (None, held.length) and not wanted.again
+    whole = held and measurements().keys() <= held.sections.keys()
+    kept = held and whole and wanted.length in (None, held.length) and not wanted.again
     if kept or (held and store.weights(cell) is None):  # without weights it cannot be done again
         tally.found += 1
         return

@@ -58,10 +58,14 @@ class Diagnosis:
         return self.cell.key if self.cell else None
 
 
+OWN_NAMES = {each.name for each in fields(Diagnosis)} - {"sections"}
+NO_SECTION = OWN_NAMES | {"kind", "format", "key"}  # what stands beside the sections in a file
+
+
 def to_dict(found: Diagnosis) -> dict[str, Any]:
     """As data for its file, its numbers rounded: sections beside the other fields."""
     told = {"kind": found.kind, "format": FORMAT, "key": found.key}
-    told |= {each.name: getattr(found, each.name) for each in fields(found) if each.name != "sections"}
+    told |= {each.name: getattr(found, each.name) for each in fields(found) if each.name in OWN_NAMES}
     told["cell"] = found.cell.to_dict() if found.cell else None
     whole: dict[str, Any] = rounded(told | found.sections)
     return whole
@@ -73,9 +77,8 @@ def of_dict(data: Any) -> Diagnosis:
         raise BadInput(f"a diagnosis of format {data['format']} needs a newer version of statetrack than {__version__}")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadRecord(f"it is not of format {FORMAT}")
-    named = {each.name for each in fields(Diagnosis)} - {"sections"}
-    told = {name: value for name, value in data.items() if name in named}
-    parts = {name: value for name, value in data.items() if name not in (*named, "format", "kind", "key")}
+    told = {name: value for name, value in data.items() if name in OWN_NAMES}
+    parts = {name: value for name, value in data.items() if name not in NO_SECTION}
     for name, shape in SHAPES.items():
         part = parts.get(name)
         if not isinstance(part, dict) or not ("absent" in part or shape.__required_keys__ <= part.keys()):

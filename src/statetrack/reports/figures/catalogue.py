@@ -6,8 +6,11 @@ The name ends the address of a figure and the names of its files: "heat" of txc 
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 
-from statetrack.reports.figures import asking, diagnosis, training
+from statetrack import plugins
+from statetrack.errors import BadInput, one_line
+from statetrack.reports.figures import asking, diagnosis, training, vega
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import ASKED, COST, DIAGNOSED, OVERALL, TRAINED, Drawing, View
 from statetrack.reports.folder import Folder
@@ -64,9 +67,31 @@ def of_cost(folder: Folder, task: str) -> list[Figure]:
 
 
 def drawn(place: str, view: View) -> list[Figure]:
-    """Every figure of this place that has something to show."""
+    """Every figure of this place that has something to show; an installed one that fails is named and left out."""
     made = []
-    for name, each in CATALOGUE.items():
-        if each.place == place and (figure := each.draw(view)):
-            made.append(replace(figure, key=view.key(name)))
+    for name, each in drawings().items():
+        if each.place == place:
+            figure = each.draw(view) if name in CATALOGUE else _installed(name, each, view)
+            made += [replace(figure, key=view.key(name))] if figure else []
     return made
+
+
+def drawings() -> dict[str, Drawing]:
+    """All of them by name, those of installed packages last."""
+    return CATALOGUE | plugins.loaded(plugins.FIGURES, CATALOGUE, lambda point: plugins.load(point, Drawing))
+
+
+def _installed(name: str, drawing: Drawing, view: View) -> Figure | None:
+    try:
+        figure = drawing.draw(view)
+        if figure is None:
+            return None
+        if not isinstance(figure, Figure):
+            raise BadInput(f"it gives a {type(figure).__name__}, not a Figure")
+        figure.csv()
+        if find_spec("vl_convert"):
+            vega.drawings(figure)  # a specification that Vega-Lite refuses would stop the whole page
+        return figure
+    except Exception as error:  # somebody's own figure may raise anything
+        plugins.say(f"the figure {view.key(name)} is left out: {one_line(error)}")
+        return None
