@@ -178,7 +178,8 @@ def test_classes_that_cannot_be_built(tmp_path: Path) -> None:
 
 def test_installed_packages_add_models(monkeypatch: pytest.MonkeyPatch) -> None:
     point = importlib.metadata.EntryPoint("Borrowed", "statetrack.models.mlp:MLP", "statetrack.models")
-    monkeypatch.setattr("statetrack.models.catalogue.plugins", lambda: {"borrowed": point})
+    monkeypatch.setattr("statetrack.models.catalogue._offered", lambda: {"borrowed": point})
+    monkeypatch.setattr("statetrack.plugins.entry_points", lambda group: [point])
     assert "statetrack.models.mlp:MLP" in names()["borrowed"]
     assert model("borrowed", inputs=2, outputs=2, hidden=3).embedding.weight.shape == (2, 3)
 

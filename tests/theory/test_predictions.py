@@ -158,8 +158,8 @@ def test_what_has_a_family() -> None:
 def test_a_model_of_ones_own_is_unknown_with_a_reason(about: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import EntryPoint
 
-    point = EntryPoint("Theirs", "their.models:Theirs", catalogue.ENTRY_POINTS)
-    monkeypatch.setattr(catalogue, "plugins", lambda: {"theirs": point})
+    point = EntryPoint("Theirs", "statetrack.models.mlp:MLP", "statetrack.models")
+    monkeypatch.setattr(catalogue, "_offered", lambda: {"theirs": point})
     for name in ("mine.py:Model", "package.module:Model[dim=8]", "theirs", "theirs[dim=8]"):
         known = predict(name, st.task("txc"), about)
         assert (known.outcome, known.status, known.model) == ("unknown", "open", name.lower())

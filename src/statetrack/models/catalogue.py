@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
-from statetrack import spec
-from statetrack.errors import BadInput, one_line, unknown
+from statetrack import plugins, spec
+from statetrack.errors import BadInput, unknown
 
-ENTRY_POINTS = "statetrack.models"
 UNKNOWN = "unknown"
 """The family of a model that theory has not been told about."""
 RECURRENCE = ("form", "tanh", "negative", "gated", "bias", "cell", "rotary")
@@ -166,23 +165,19 @@ def _transformers() -> Iterator[ModelEntry]:
         )  # fmt: skip
 
 
-def _m2rnn() -> Iterator[ModelEntry]:
-    yield ModelEntry(
-        "m2rnn", "statetrack.models.m2rnn:M2RNN", "M2RNN, 4 heads of 8 x 8",
-        {"layers": 1, "heads": 4, "n_state": 8, "dim": 64}, family="unrestricted", width="dim",
-    )  # fmt: skip
-
-
 CATALOGUE: dict[str, ModelEntry] = {
     line.name: line
-    for lines in (_e88, _mamba2, _linear_rnn, _classic, _transformers, _deltanet, _reflections, _m2rnn)
-    for line in lines()
-}
+    for line in (
+        *_e88(), *_mamba2(), *_linear_rnn(), *_classic(), *_transformers(), *_deltanet(), *_reflections(),
+        ModelEntry("m2rnn", "statetrack.models.m2rnn:M2RNN", "M2RNN, 4 heads of 8 x 8",
+                   {"layers": 1, "heads": 4, "n_state": 8, "dim": 64}, family="unrestricted", width="dim"),
+    )
+}  # fmt: skip
 
 
 def entries() -> dict[str, ModelEntry]:
     """Every line, those of installed packages last."""
-    return CATALOGUE | {name: _installed(point) for name, point in plugins().items() if name not in CATALOGUE}
+    return CATALOGUE | plugins.loaded(plugins.MODELS, CATALOGUE, _installed)
 
 
 def names() -> dict[str, str]:
@@ -191,21 +186,24 @@ def names() -> dict[str, str]:
 
 
 @cache
-def plugins() -> dict[str, EntryPoint]:
+def _offered() -> dict[str, EntryPoint]:
     """Models that other packages offer under the entry points `statetrack.models`."""
-    return {point.name.lower(): point for point in entry_points(group=ENTRY_POINTS)}
+    return plugins.offered(plugins.MODELS, CATALOGUE)
 
 
-@cache
 def _installed(point: EntryPoint) -> ModelEntry:
-    """The line that a package offers, or one for the class that it offers. One that does not load says so."""
+    """The line that a package offers, or one for the class that it offers; without torch all that is its name."""
     name, at, about = point.name.lower(), point.value.partition("[")[0].strip(), f"installed, {point.value}"
     try:
-        offered = point.load()
-    except Exception as error:  # whatever somebody's module may raise; torch may be missing
-        return ModelEntry(name, at, f"{about}; it does not load: {one_line(error)}")
-    if isinstance(offered, ModelEntry):
-        return replace(offered, name=name, about=offered.about or about)
+        added = plugins.load(point, object)
+    except BadInput as error:
+        if getattr(error.__cause__, "name", "") != "torch":
+            raise
+        return ModelEntry(name, at, about)
+    if isinstance(added, ModelEntry):
+        return replace(added, name=name, about=added.about or about)
+    if not callable(added):
+        raise BadInput(f"{point.value} is neither a ModelEntry nor a class")
     return ModelEntry(name, at, about)
 
 
@@ -225,14 +223,14 @@ def entry(name: str) -> ModelEntry:
     key = name.lower()
     if key in CATALOGUE:
         return CATALOGUE[key]
-    if key in plugins():
-        return _installed(plugins()[key])
+    if key in _offered():
+        return _installed(_offered()[key])
     deep = _another_depth(key)
     if deep is not None:
         return deep
     if name.endswith(".py"):
         raise BadInput(f"a model from a file needs its class: {name}:Class")
-    raise unknown("model", name, [*CATALOGUE, *plugins()])
+    raise unknown("model", name, [*CATALOGUE, *_offered()])
 
 
 def _another_depth(key: str) -> ModelEntry | None:
