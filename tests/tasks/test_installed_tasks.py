@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 import statetrack as st
+from statetrack import plugins
 from statetrack.cli import main
 from statetrack.errors import BadInput
 from statetrack.tasks import catalogue
@@ -66,15 +67,15 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
     """Entry points, by name, with what they name in this file."""
 
     def forget() -> None:
-        catalogue._installed.cache_clear()
-        catalogue.left_out.cache_clear()
+        catalogue._offered.cache_clear()
+        plugins.say.cache_clear()
 
     def made(**places: str) -> None:
         points = [
             EntryPoint(name, place if ":" in place else f"{__name__}:{place}", "statetrack.tasks")
             for name, place in places.items()
         ]
-        monkeypatch.setattr(catalogue, "entry_points", lambda group: points)
+        monkeypatch.setattr(plugins, "entry_points", lambda group: points)
         forget()
 
     yield made
@@ -94,15 +95,15 @@ def test_an_installed_task_is_listed_and_found(offer: Offer, capsys: pytest.Capt
 
 
 WRONG = {
-    "needy": ("Needy", "needy: needy needs k: needy[k=...]"),
+    "needy": ("Needy", "needy needs k: needy[k=...]"),
     "gone": (
         "their.tasks:Gone",
-        "gone: their.tasks:Gone cannot be loaded: ModuleNotFoundError: No module named 'their'",
+        "their.tasks:Gone cannot be loaded: ModuleNotFoundError: No module named 'their'",
     ),
     "absent": ("NoSuch", "has no attribute 'NoSuch'"),
     "other": ("offer", "is not a class of statetrack.Task"),
-    "unfinished": ("Unfinished", "unfinished: TypeError: Can't instantiate abstract class Unfinished"),
-    "failing": ("Failing", "failing: RuntimeError: no classes today"),
+    "unfinished": ("Unfinished", "TypeError: Can't instantiate abstract class Unfinished"),
+    "failing": ("Failing", "RuntimeError: no classes today"),
     "misnamed": ("Newest", "calls itself 'newest'; its base_name should be 'misnamed'"),
 }
 
@@ -110,12 +111,13 @@ WRONG = {
 def test_what_is_wrong_with_one_is_a_line_and_the_others_stay(offer: Offer, capsys: pytest.CaptureFixture[str]) -> None:
     offer(newest="Newest", **{name: place for name, (place, _) in WRONG.items()})
     for options in ([], ["--json"]):
+        plugins.say.cache_clear()
         assert main(["list", "tasks", *options]) == 0
         printed = capsys.readouterr()
         lines = printed.err.splitlines()
         assert len(lines) == len(WRONG)
         for line, (name, (_, reason)) in zip(lines, WRONG.items()):
-            assert line.startswith(f"left out: {name}: ")
+            assert line.startswith(f"statetrack: {name} (statetrack.tasks) is left out: ")
             assert reason in line
         if options:
             listed = [entry["task"] for entry in json.loads(printed.out)]
@@ -144,7 +146,7 @@ def test_one_that_cannot_be_used_is_refused_by_name(offer: Offer, name: str, mes
         st.task(name)
 
 
-@pytest.mark.parametrize("name", ["txc", "TXC", "s5", "s5_composition", "track_the_stat"])
+@pytest.mark.parametrize("name", ["txc", "TXC", "s5", "s5_composition", "track_the_stat", "parity"])
 def test_the_name_of_a_catalogued_task_stays_with_it(
     offer: Offer, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,5 +157,5 @@ def test_the_name_of_a_catalogued_task_stays_with_it(
     assert st.task(name) == own
     assert main(["list", "tasks"]) == 0
     assert capsys.readouterr().err == (
-        f"left out: {name.lower()}: {__name__}:Newest has the name of a catalogued task, which is taken instead\n"
+        f"statetrack: {name} (statetrack.tasks) is left out: statetrack has that name already\n"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ def command(
 
     Example: statetrack list nc1_groups --json
     """
-    from statetrack.tasks.catalogue import SELECTORS, left_out, select, task
+    from statetrack.tasks.catalogue import SELECTORS, select, task
 
     name = what.lower()
     if name in KINDS:
@@ -38,9 +37,6 @@ def command(
         print_json(entries)
     else:
         print_table(list(entries[0]), [list(entry.values()) for entry in entries])
-    if name == "tasks":
-        for reason in left_out().values():
-            print(f"left out: {reason}", file=sys.stderr)
 
 
 def _tasks() -> Entries:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
-from statetrack import spec
-from statetrack.errors import BadInput, one_line, unknown
+from statetrack import plugins, spec
+from statetrack.errors import BadInput, unknown
 from statetrack.tasks.base import Task, needed, parameter_types
 
 CLASSES = {
@@ -80,8 +80,8 @@ def _find(name: str) -> tuple[type[Task], dict[str, Any]]:
         return _load(CLASSES[lower]), {}
     if lower in SELECTORS:
         raise BadInput(f"{lower} is a set of tasks, not one; `statetrack list {lower}` lists them")
-    if lower in _installed() and lower not in _own():
-        return _kind(_installed()[lower]), {}
+    if lower in _offered():
+        return _kind(_offered()[lower]), {}
     from statetrack.tasks.groups import looks_like_group
     from statetrack.tasks.groups.task import GroupTask
 
@@ -105,43 +105,26 @@ def _as_name(title: str) -> str:
 
 
 @functools.cache
-def _installed() -> dict[str, EntryPoint]:
+def _offered() -> dict[str, EntryPoint]:
     """Tasks that other packages offer under the entry points `statetrack.tasks`."""
-    return {point.name.lower(): point for point in entry_points(group="statetrack.tasks")}
+    return plugins.offered(plugins.TASKS, _own())
 
 
 def _kind(point: EntryPoint) -> type[Task]:
-    """The class that an entry point names. Whatever another package does while it is loaded becomes one line."""
-    try:
-        kind = point.load()
-    except Exception as error:
-        raise BadInput(f"{point.value} cannot be loaded: {one_line(error)}") from error
+    """The class that an entry point names."""
+    kind = plugins.load(point, object)
     if not isinstance(kind, type) or not issubclass(kind, Task):
         raise BadInput(f"{point.value} is not a class of statetrack.Task")
     return kind
 
 
-def _check_offer(name: str, point: EntryPoint) -> None:
+def _check_offer(point: EntryPoint) -> None:
     """Refuse what cannot be listed beside our own tasks."""
-    if name in _own():
-        raise BadInput(f"{point.value} has the name of a catalogued task, which is taken instead")
-    offered = build(_kind(point), {}, {})
+    name, offered = point.name.lower(), build(_kind(point), {}, {})
     if offered.name.lower() != name:
         raise BadInput(f"{point.value} calls itself {offered.name!r}; its base_name should be {name!r}")
     if not offered.title or offered.inputs < 1 or offered.outputs < 1:
         raise BadInput(f"{point.value} should have a title, and at least one input and one class")
-
-
-@functools.cache
-def left_out() -> dict[str, str]:
-    """The installed tasks that are not among `names`, each with the reason in one line."""
-    reasons = {}
-    for name, point in _installed().items():
-        try:
-            _check_offer(name, point)
-        except Exception as error:  # of another package: it is told, and the other tasks are listed
-            reasons[name] = f"{name}: {one_line(error)}"
-    return reasons
 
 
 @functools.cache
@@ -170,7 +153,7 @@ def names() -> Iterator[str]:
     """Every catalogued task that stands without parameters."""
     yield from (name for name, where in CLASSES.items() if not needed(_load(where)))
     yield from (group + SUFFIX for group in _groups())
-    yield from (name for name in _installed() if name not in left_out())
+    yield from plugins.loaded(plugins.TASKS, _own(), _check_offer)
 
 
 def _groups() -> tuple[str, ...]:
@@ -182,9 +165,9 @@ def _groups() -> tuple[str, ...]:
 def _own() -> set[str]:
     """The names that no other package can have."""
     groups = _groups()
-    return {*CLASSES, *ALIASES, *SELECTORS, *groups, *(group + SUFFIX for group in groups)}
+    return {*CLASSES, *ALIASES, *SELECTORS, *titles(), *groups, *(group + SUFFIX for group in groups)}
 
 
 def known_names() -> list[str]:
     """Everything that could have been meant by a misspelt name."""
-    return [*_own(), *titles(), *_installed()]
+    return [*_own(), *_offered()]
