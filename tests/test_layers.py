@@ -95,7 +95,8 @@ MADE = (
     "results/report",
     "diagnosis/folder.json",
 )  # files that a command makes in a folder of results
-TO_WRITE = ("my_task.py", "my_model.py")  # by a contributor
+TO_WRITE = ("my_task.py", "my_model.py", "/lamp.py", "/glow.py", "/brightness.py")  # by a contributor
+EXAMPLE = ROOT / "tests" / "extension" / "package"  # of docs/extend.md
 
 
 def test_the_documents_name_files_that_exist() -> None:
@@ -103,11 +104,11 @@ def test_the_documents_name_files_that_exist() -> None:
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")):
         for named, linked in PATH.findall(page.read_text()):
             name = named or linked
-            places = [page.parent / name] if linked else [ROOT / name, SOURCE / name, page.parent / name]
+            roots = [page.parent] if linked else [ROOT, SOURCE, EXAMPLE, page.parent]
             if (
                 not name.startswith(MADE)
                 and not name.endswith(TO_WRITE)
-                and not any(place.exists() for place in places)
+                and not any((root / name).exists() for root in roots)
             ):
                 missing.append(f"{page.relative_to(ROOT)}: {name}")
     assert missing == []

@@ -1,0 +1,1 @@
+"""A package that adds to statetrack a task, a model, a diagnostic and a figure."""
