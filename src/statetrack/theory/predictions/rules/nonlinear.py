@@ -193,8 +193,8 @@ def _automaton(model: ModelEntry, units: int) -> Answer:
     why, hidden = "any finite automaton, given width", int(model.options.get("hidden", 0))
     if model.cell and hidden >= units:
         return Answer(EVERY, f"{why}: {units} units are enough, it has {hidden} (witnesses/automaton.py)", "minsky1967")
-    enough = f"{units:,} units are enough, it has {hidden}" if model.cell else "its heads"
-    return Answer(EVERY, why, "minsky1967", CONDITIONAL, (f"width is enough ({enough})",))
+    enough = f"width is enough ({units:,} units are, it has {hidden})" if model.cell else "width is enough"
+    return Answer(EVERY, why, "minsky1967", CONDITIONAL, (enough,))
 
 
 def attention(model: ModelEntry, task: Features) -> Row:
