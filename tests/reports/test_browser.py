@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from statetrack.reports import Written, report
 from statetrack.reports.figures.vega import bundle
-from statetrack.results import Cell
+from statetrack.results import Cell, Store
 from tests.reports import made_records
 
 FLAGS = [
@@ -315,6 +316,20 @@ def test_a_table_is_sorted_by_the_column_that_is_clicked(browser, written):
         assert values == sorted(values, reverse=True)
 
 
+def test_numbers_that_are_written_out_are_sorted_as_numbers(browser, tmp_path):
+    speeds = {"gru": (1024.0, 50_000.0), "lstm": (342.0, 342.0), "mlp": (20_000.0, 20_000.0)}
+    for name, both in speeds.items():
+        for seed, speed in enumerate(both):
+            record = made_records.trained(Cell("rtc", name, 16, seed, made_records.DESIGN), lambda t: 0.9)
+            training = replace(record.training, tokens_per_second=speed)
+            Store(tmp_path).write(replace(record, training=training))
+    with Opened(browser, report(tmp_path).html) as opened:
+        open_tab(opened.page, "rtc")
+        opened.page.locator("#table-rtc-measures th", has_text="tokens a second").click()
+        shown = opened.page.locator("#table-rtc-measures tbody td:nth-child(9)").all_text_contents()
+        assert shown == ["342", "20,000", "25,512 (1,024–50,000)"]
+
+
 def test_a_name_is_text_in_the_browser_too(browser, tmp_path):
     from tests.reports.test_page import NASTY, fill, one
 
@@ -335,7 +350,7 @@ def test_a_name_is_text_in_the_browser_too(browser, tmp_path):
 
 
 def test_an_empty_folder_in_the_browser(browser, tmp_path):
-    (tmp_path / "cells").mkdir()
+    made_records.fill(tmp_path / "cells", [])
     done = report(tmp_path / "cells")
     with Opened(browser, done.html) as opened:
         assert "no results yet" in opened.page.locator(".summary").text_content()

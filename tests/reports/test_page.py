@@ -19,7 +19,9 @@ from statetrack.reports.table import Table
 from statetrack.results import Cell, Store
 from statetrack.results.diagnosis import comparison
 from statetrack.results.evaluations import OnStream
+from statetrack.results.plans import save
 from statetrack.results.records import DIVERGED, FAILED, SKIPPED, no_result
+from statetrack.sweeps import sweep_of
 from tests.reports.made_records import DESIGN, diagnose, fill, small_cells, trained
 
 NASTY = "own.py:</script><img src=x onerror=alert(1)>\"'{{bundle}}|*_Net"
@@ -166,12 +168,12 @@ def test_no_name_breaks_out_of_the_page(tmp_path):
     assert r"\{\{bundle\}\}\textbar{}*\_Net" in verdicts
 
 
-def test_an_empty_folder_is_a_page_that_says_so(tmp_path, capsys):
+def test_a_folder_that_is_planned_and_empty_is_a_page_that_says_so(tmp_path):
+    save(Store(tmp_path), sweep_of("made", small_cells()))
     assert main(["report", str(tmp_path)]) == 0
     page = read(tmp_path / "report.html")
-    assert "This folder holds no results yet." in page.text
+    assert "This folder holds no results yet. 90 cells are planned." in page.text
     assert "There is nothing to judge yet." in page.text
-    assert "note: The folder is empty of results." in capsys.readouterr().out
     assert "no results yet" in (tmp_path / "report.md").read_text()
 
 
@@ -180,13 +182,15 @@ def test_an_empty_folder_is_a_page_that_says_so(tmp_path, capsys):
     [
         (["nowhere"], "is not there; a folder of results is needed"),
         (["file"], "is a file; a folder of results is needed"),
-        (["empty", "--out", "nowhere/page.html"], "nowhere does not exist"),
+        (["cells", "--out", "nowhere/page.html"], "nowhere does not exist"),
         (["empty", "--out", "page.pdf"], "should end in .html"),
+        (["empty"], "empty holds no cell of statetrack, so there is nothing to report"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path, monkeypatch, capsys, arguments, part):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
+    one(tmp_path / "cells")
     (tmp_path / "file").write_text("")
     assert main(["report", *arguments]) == 2
     said = capsys.readouterr().err

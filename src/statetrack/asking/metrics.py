@@ -19,8 +19,8 @@ from statetrack.asking.episode import DONE, FAILURES, FORMAT, INTERRUPTIONS, LET
 from statetrack.asking.rules import FORCED, how
 from statetrack.asking.tokens import Tokens
 from statetrack.intervals import Z95, wilson
-from statetrack.results.cell import Cell
-from statetrack.results.records import AskedRecord, EpisodeRecord, Record
+from statetrack.results.cell import ASK, Cell
+from statetrack.results.records import FAILED, FINISHED, AskedRecord, EpisodeRecord, Record
 
 RESAMPLES = 2000
 
@@ -184,20 +184,23 @@ def falls_below(curve: Sequence[tuple[int, float]], threshold: float = 0.5) -> i
 
 
 def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """A row for all samples of one kind; those that a server cut off are left out, as they are not done.
+    """A row for all samples of one kind. Those that a server failed are in no number but their own, `failed`.
 
     Input tokens are those of a server without memory, which receives the whole history at every turn; of them new are
     those that had to be processed.
     """
-    groups: dict[str, list[AskedRecord]] = {}
+    groups: dict[str, list[Record]] = {}
     for record in records:
-        if isinstance(record, AskedRecord) and record.status == DONE:
+        if record.cell.kind == ASK and record.status in (*FINISHED, FAILED):
             groups.setdefault(record.cell.siblings, []).append(record)
-    rows = [_row(group[0].cell, [record.episode for record in group]) for group in groups.values()]
+    some = any(record.status == FAILED for group in groups.values() for record in group)
+    rows = [_row(group[0].cell, group, some) for group in groups.values()]
     return sorted(rows, key=lambda row: (row["task"], row["subject"], row["rules"], row["length"]))
 
 
-def _row(cell: Cell, episodes: list[EpisodeRecord]) -> dict[str, Any]:
+def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
+    """With a column for failures where there are any in the folder."""
+    episodes = [record.episode for record in group if isinstance(record, AskedRecord) and record.finished]
     spent, counted = tokens(episodes), results(episodes)
     return {
         "task": cell.task,
@@ -205,8 +208,9 @@ def _row(cell: Cell, episodes: list[EpisodeRecord]) -> dict[str, Any]:
         "rules": how(cell.protocol),
         "length": cell.length,
         "episodes": len(episodes),
-        "avg_max_length": counted["avg_max_length"] if cell.protocol["way"] == "turns" else None,
-        "violation_rate": None if FORCED in cell.protocol else counted["violation_rate"],
+        **({"failed": len(group) - len(episodes)} if failures else {}),
+        "avg_max_length": counted.get("avg_max_length") if cell.protocol["way"] == "turns" else None,
+        "violation_rate": None if FORCED in cell.protocol else counted.get("violation_rate"),
         "accuracy": accuracy(episodes)["accuracy"],
         "input tokens": spent.sent,
         "of them new": spent.new,

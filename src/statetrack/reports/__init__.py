@@ -13,6 +13,7 @@ from pathlib import Path
 
 from statetrack.errors import BadInput
 from statetrack.files import check_parent, write_whole
+from statetrack.formatting import not_ours
 from statetrack.reports import folder as folders
 from statetrack.reports import html_page, markdown_summary
 from statetrack.reports.figures import vega
@@ -33,9 +34,12 @@ class Written:
 
 
 def page_of(folder: Path | str, title: str | None = None, command: str = "") -> Page:
-    """The report as data, before it is written as anything."""
+    """The report as data, before it is written as anything. A folder in which nothing is ours gets none."""
     path = Path(folder)
     held = folders.read(path)
+    if not (held.cells or held.status.damaged or held.status.sweeps):
+        foreign = f"; {not_ours(held.status.foreign)}" if held.status.foreign else ""
+        raise BadInput(f"{path} holds no cell of statetrack, so there is nothing to report{foreign}")
     return page(held, title or _title(held), command or f"statetrack report {path}")
 
 

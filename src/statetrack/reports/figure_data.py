@@ -110,6 +110,15 @@ def off_distribution(runs: Iterable[TrainedCell]) -> list[Row]:
     ]
 
 
+def wrong_elsewhere(runs: Iterable[TrainedCell]) -> tuple[int, list[tuple[float, str, TrainedCell]]]:
+    """How many of the networks solved random rows and were tried on rows that training never showed; and those of them
+    that are below 99 % there, with the accuracy on the worst kind of row and its name, the lowest first.
+    """
+    tried = [(run, found) for run in runs if run.record.solved and (found := run.record.off_data)]
+    wrong = [(*worst, run) for run, found in tried if (worst := found.failing)]
+    return len(tried), sorted(wrong, key=lambda each: each[0])
+
+
 def heat(runs: Iterable[TrainedCell]) -> list[Row]:
     """Model by length: the median over seeds and how far it is from the floor to 1.
 
@@ -140,6 +149,15 @@ def skill(accuracy: float, floor: float | None) -> float | None:
     if floor is None or floor > 0.9999:
         return None
     return min(1.0, max(0.0, (accuracy - floor) / (1 - floor)))
+
+
+def middle(runs: Iterable[TrainedCell]) -> Row:
+    """Of seeds of one model and length: the median accuracy over all positions, the floor, and the way between."""
+    here = [run.record.at_length for run in runs]
+    accuracy = median(each.accuracy for each in here if each.accuracy is not None)
+    floors = [each.floor for each in here if each.floor is not None]
+    floor = median(floors) if floors else None
+    return {"accuracy": accuracy, "floor": floor, "skill": skill(accuracy, floor)}
 
 
 def cost(runs: Iterable[TrainedCell]) -> list[Row]:

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from statetrack.asking.episode import SERVER
 from statetrack.asking.rules import how
 from statetrack.errors import BadInput
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.figures.series import HOW, Series, series_of
 from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecord, status
+from statetrack.results.cell import ASK
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
 from statetrack.results.folder_status import ORDER
-from statetrack.results.records import DIVERGED
+from statetrack.results.records import DIVERGED, FAILED, FINISHED
 from statetrack.verdicts.ablations import ComparedCell
 from statetrack.verdicts.comparison import seen_in
 from statetrack.verdicts.measurements import grouped
@@ -42,7 +44,7 @@ def by_model(runs: Iterable[TrainedCell]) -> dict[str, list[TrainedCell]]:
 
 @dataclass(frozen=True)
 class AskedCell:
-    """One sample that a language model, or a baseline, was asked."""
+    """One sample that a language model, or a baseline, was asked to the end."""
 
     task: str
     model: str
@@ -50,6 +52,17 @@ class AskedCell:
     sample: int
     protocol: str
     record: AskedRecord
+
+
+@dataclass(frozen=True)
+class FailedSample:
+    """One sample that has no answers to be counted: the server failed, or the asking was cut off."""
+
+    task: str
+    model: str
+    length: int
+    protocol: str
+    by_server: bool
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,7 @@ class Folder:
     status: Status
     runs: list[TrainedCell] = field(default_factory=list)
     episodes: list[AskedCell] = field(default_factory=list)
+    unanswered: list[FailedSample] = field(default_factory=list)
     series: list[Series] = field(default_factory=list)
     diagnoses: list[DiagnosedCell] = field(default_factory=list)
     left_out: list[LeftOut] | None = None  # by the last `statetrack diagnose`; None where there was none
@@ -103,6 +117,9 @@ class Folder:
     def asked(self, task: str) -> list[AskedCell]:
         return [episode for episode in self.episodes if episode.task == task]
 
+    def failed(self, task: str) -> list[FailedSample]:
+        return [sample for sample in self.unanswered if sample.task == task]
+
     @property
     def seen(self) -> list[ComparedCell]:
         """The trained cells with their diagnoses, as they are compared."""
@@ -122,7 +139,7 @@ def read(path: Path) -> Folder:
     folder.versions = Counter(record.version for record in folder.cells)
     if isinstance(folder.status, _Unplanned):
         folder.notices.append(folder.status.why)
-    asked = [record for record in folder.cells if isinstance(record, AskedRecord)]
+    asked = [record for record in folder.cells if record.cell.kind == ASK and record.status in (*FINISHED, FAILED)]
     trained = [record for record in folder.cells if isinstance(record, TrainingRecord) and record.finished]
     whole = [record for record in trained if record.at_length.accuracy is not None and record.at_length.interval]
     left = len(trained) - len(whole)
@@ -158,12 +175,12 @@ def _status(store: Store) -> Status:
     except BadInput as error:
         found = Counter(record.status for record in store.records())
         counts = {name: found[name] for name in ORDER}
-        known = _Unplanned(counts, {}, list(store.damaged()), [], Counter(), 0, None)
+        known = _Unplanned(counts, {}, list(store.damaged()), [], Counter(), 0, None, foreign=store.foreign())
         known.why = f"{error}. What is missing is not known."
         return known
 
 
-def _name(folder: Folder, trained: list[TrainingRecord], asked: list[AskedRecord]) -> None:
+def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) -> None:
     """Give models and protocols the words of the page. How a model was asked is part of what it is called there."""
     protocols = protocol_labels([record.cell.protocol for record in (*trained, *asked)])
     labels = told_apart({record.cell.subject: without_hash(record.cell.subject) for record in trained})
@@ -178,7 +195,11 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[AskedRecord
         label = f"{cell.subject}{HOW}{rules}" if rules else cell.subject
         subjects.setdefault(label, label)
         protocol = protocols[_text(cell.protocol)]
-        folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample))
+        if isinstance(sample, AskedRecord) and sample.finished:
+            folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample))
+        else:
+            cut_off = isinstance(sample, AskedRecord) and sample.episode.ended != SERVER
+            folder.unanswered.append(FailedSample(cell.task, label, cell.length, protocol, not cut_off))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from statetrack.errors import BadInput
-from statetrack.formatting import first_sentence, plural, verb
-from statetrack.reports import predictions, prose, provenance, tables
+from statetrack.formatting import first_sentence, not_ours, plural, verb
+from statetrack.reports import measures, predictions, prose, provenance, tables
 from statetrack.reports.figures import catalogue
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import slug
@@ -98,9 +98,8 @@ def _facts(folder: Folder, lines: Sequence[PredictionRow]) -> list[tuple[str, st
 def _notices(folder: Folder) -> list[str]:
     counts = folder.status.counts
     made = list(dict.fromkeys(folder.notices))
-    if not folder.cells:
-        fill = f"statetrack sweep demo --out {folder.path}"
-        made.insert(0, f"The folder is empty of results. Fill it, for example: {fill}")
+    if folder.status.foreign:
+        made.append(f"{not_ours(folder.status.foreign)}.")
     for name, why in NOT_DONE.items():
         if counts[name]:
             made.append(f"{plural(counts[name], 'cell')} {verb(counts[name])} {name}: {why}.")
@@ -116,7 +115,7 @@ def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequenc
     blocks: list[Block] = [*catalogue.overall(folder)]
     if lines:
         several = len({run.protocol for run in folder.runs}) > 1
-        blocks += [tables.verdicts(lines, several), tables.reasons(lines)]
+        blocks += _there(tables.verdicts(lines, several), tables.theory(lines), tables.reasons(lines))
     by_results = [each for each in sentences if each.measured]
     by_argument = [each for each in sentences if not each.measured]
     if by_results:
@@ -148,9 +147,13 @@ def _task(folder: Folder, task: str) -> Section | None:
         if found is not None:
             under = f"Under {protocol}: " if len(folder.protocols(task)) > 1 else ""
             lead.append(under + prose.apart(found))
-        blocks += [*catalogue.of_training(folder, task, protocol), tables.accuracies(folder, task, protocol)]
+        blocks += _there(
+            *catalogue.of_training(folder, task, protocol), measures.off_data(folder, task, protocol),
+            tables.accuracies(folder, task, protocol), measures.measures(folder, task, protocol),
+        )  # fmt: skip
     if folder.asked(task):
-        blocks += [*catalogue.of_asking(folder, task), *_there(tables.episodes(folder, task))]
+        blocks += catalogue.of_asking(folder, task)
+    blocks += _there(tables.episodes(folder, task))
     if not blocks:
         lead = ["No cell of this task has a result; the reasons are under “About this run”."]
     return Section(f"task-{slug(task)}", task, [*_about_task(task), *lead], blocks)

@@ -54,7 +54,7 @@ def _results(folder: Folder, runs: Sequence[TrainedCell]) -> list[Measurement]:
 def seen(runs: Sequence[TrainedCell]) -> tuple[str, str]:
     """What was seen: how far it was right, or where it stands at the length trained on; and what that rests on."""
     found = reach(run.record for run in runs)
-    seeds = f"{plural(found.seeds, 'seed')}, trained at {found.trained:,}"
+    seeds = f"{plural(found.seeds, 'seed')}, trained at {found.trained:,}{_elsewhere(runs, found.trained)}"
     if found.reach:
         guess = "; a guess scores as much there" if found.easy else ""
         if found.lost_at is None:
@@ -65,3 +65,12 @@ def seen(runs: Sequence[TrainedCell]) -> tuple[str, str]:
     spread = shown(low) if low == high else f"{shown(low)} to {shown(high)}"
     floor = f", floor {shown(ends[0]['floor'])}" if ends[0]["floor"] is not None else ""
     return f"not solved: {spread}{floor}", seeds
+
+
+def _elsewhere(runs: Sequence[TrainedCell], trained: int) -> str:
+    """How many of the networks that solved random rows of this length are wrong on rows of another kind."""
+    tried, wrong = figure_data.wrong_elsewhere(run for run in runs if run.trained == trained)
+    if not wrong:
+        return ""
+    lowest, kind, _ = wrong[0]
+    return f"; on other rows {len(wrong)} of {tried} below 99 %, at worst {shown(lowest)} on “{kind}”"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from statetrack.formatting import plural, shown, verb
+from statetrack.reports import figure_data
 from statetrack.reports.figures import asking, diagnosis
-from statetrack.reports.folder import DiagnosedCell, Folder, by_model
+from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
 from statetrack.results.diagnosis import FADES, NEVER, NO_STATE, STAYS, UNREAD
 from statetrack.verdicts.judge import JudgedSentence, counts
@@ -16,6 +17,7 @@ from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED
 from statetrack.verdicts.tracked_length import ModelContrast, TrackedLength, reach
 
 MOST_NAMED = 4
+MOST_PROTOCOLS = 3  # that have a sentence each
 VERBS = {
     STAYS: "keeps its states apart",
     NEVER: "never represents the state",
@@ -43,9 +45,9 @@ def summary(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[
     """The lines under the title: what was done, one for each task, what was looked into, what was predicted."""
     if not folder.cells:
         return ["This folder holds no results yet." + _planned(folder)]
+    tasks = [sentence for task in folder.tasks for sentence in _task(folder, task)]
     if not folder.runs and not folder.episodes:
-        return [f"No cell of this folder has a result: {_standing(folder)}."]
-    tasks = [_task(folder, task) for task in folder.tasks]
+        return [f"No cell of this folder has a result: {_standing(folder)}.", *filter(None, tasks)]
     said = [_what(folder), *tasks, *_diagnosed(folder), _judged(lines), _claimed(sentences), _seeds(folder)]
     return [sentence for sentence in said if sentence]
 
@@ -77,14 +79,50 @@ def _what(folder: Folder) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _task(folder: Folder, task: str) -> str:
-    """Who keeps track of a task, and how far, under its first protocol."""
+def _task(folder: Folder, task: str) -> list[str]:
+    """Who keeps track of a task, and how far: every model, under every protocol, and what it is on other inputs. With
+    many protocols each model is named once, at its best.
+    """
     protocols = folder.protocols(task)
-    if not protocols:
-        return _asked(folder, task)
-    models = by_model(folder.of(task, protocols[0]))
-    found = {model: reach(run.record for run in runs) for model, runs in models.items()}
-    under = f" under {protocols[0]}" if len(protocols) > 1 else ""
+    found = {protocol: _reaches(folder.of(task, protocol)) for protocol in protocols}
+    if len(protocols) > MOST_PROTOCOLS:
+        best = _best(found.values())
+        said = [f"On {task}, each model in the best of {len(protocols)} ways to train, {_far(best)}."]
+    else:
+        under = [f" under {protocol}" if len(protocols) > 1 else "" for protocol in protocols]
+        said = [f"On {task}{where}, {_far(rows)}." for where, rows in zip(under, found.values(), strict=True)]
+    if said:
+        said[-1] += _elsewhere([run for run in folder.runs if run.task == task])
+    return [*said, _asked(folder, task)]
+
+
+def _reaches(runs: Iterable[TrainedCell]) -> dict[str, TrackedLength]:
+    return {model: reach(run.record for run in same) for model, same in by_model(runs).items()}
+
+
+def _best(found: Iterable[dict[str, TrackedLength]]) -> dict[str, TrackedLength]:
+    """Of each model the row that reaches furthest."""
+    best: dict[str, TrackedLength] = {}
+    for rows in found:
+        for model, row in rows.items():
+            if model not in best or row.reach > best[model].reach:
+                best[model] = row
+    return best
+
+
+def _elsewhere(runs: Sequence[TrainedCell]) -> str:
+    """How many networks that solved random rows are wrong on rows of another kind, and the worst of them."""
+    tried, wrong = figure_data.wrong_elsewhere(runs)
+    if not wrong:
+        return ""
+    lowest, kind, run = wrong[0]
+    return (
+        f" Of {plural(tried, 'network')} that solved random rows {len(wrong)} {verb(len(wrong))} below 99 % on other "
+        f"rows, at worst {run.model}: {shown(lowest)} on “{kind}”."
+    )
+
+
+def _far(found: dict[str, TrackedLength]) -> str:
     whole = {model: row for model, row in found.items() if row.reach and row.reach == row.longest}
     some = {model: row for model, row in found.items() if 0 < row.reach < row.longest}
     none = [model for model, row in found.items() if not row.reach]
@@ -97,7 +135,7 @@ def _task(folder: Folder, task: str) -> str:
         said.append(_lost(some))
     if none:
         said.append(f"{_names(none)} {'does' if len(none) == 1 else 'do'} not solve it")
-    return f"On {task}{under}, {'; '.join(said)}."
+    return "; ".join(said)
 
 
 def _as_far(lengths: Sequence[int]) -> str:
@@ -110,10 +148,13 @@ def _as_far(lengths: Sequence[int]) -> str:
 
 
 def _asked(folder: Folder, task: str) -> str:
-    """How long each subject lasts in dialogues, or how often it is right in one answer, the best first."""
-    rows = asking.summary_rows(folder, task)
+    """How long each subject lasts in dialogues, or how often it is right in one answer, the best first; and whose
+    server failed, which is no answer.
+    """
+    every = asking.summary_rows(folder, task)
+    rows = [row for row in every if row["episodes"]]
     turns = {each.model for each in folder.asked(task) if not asking.is_whole(each)}
-    last = {row["model"]: row["right before the first error"] for row in rows if row["model"] in turns}
+    last = {row["model"]: row[asking.LASTED] for row in rows if row["model"] in turns}
     share = {row["model"]: row for row in rows if row["model"] not in turns and row["right answers"] is not None}
     said = []
     if last:
@@ -123,6 +164,7 @@ def _asked(folder: Folder, task: str) -> str:
         best = sorted(share, key=lambda model: -share[model]["right answers"])[: 2 * MOST_NAMED]
         told = (f"{model} {shown(share[model]['right answers'])} at {share[model]['length']:,}" for model in best)
         said.append("right final answers: " + ", ".join(told))
+    said += [f"{row['model']}: {row['without a result']}" for row in every if row.get("without a result")]
     return f"On {task}, {'; '.join(said)}." if said else ""
 
 

@@ -16,10 +16,11 @@ from statetrack.reports.table import OutcomeCell, Table, TextWithNote
 from statetrack.results import Record, TrainingRecord
 from statetrack.results.diagnosis import NEVER
 from statetrack.results.records import DIVERGED, FAILED, SKIPPED
-from statetrack.theory.predictions.predict import UNKNOWN
+from statetrack.theory.predictions.predict import UNKNOWN, Prediction
 from statetrack.theory.predictions.sources import SOURCES
 from statetrack.verdicts import ablations as forms_of_e88
 from statetrack.verdicts import patterns as section_6
+from statetrack.verdicts.documents import DESIGN, predictions
 from statetrack.verdicts.judge import JudgedPredictions, JudgedSentence
 
 MOST_SYMBOLS = 16  # of an input that is written out
@@ -30,30 +31,52 @@ MOST_LISTED = 60  # failures and damaged files that are named one by one
 def verdicts(found: Sequence[PredictionRow], several_protocols: bool) -> Table:
     """One row a model and task: what exists, what training finds, what was seen."""
     place = ["task", "protocol", "model"] if several_protocols else ["task", "model"]
+    numbers = _numbered(found)
     lines = []
     for line in found:
         where, said = [getattr(line, name) for name in place], line.judged.predictions
         if not said:
             lines.append([*where, "nothing is known of it", "", TextWithNote(*line.seen), "", ""])
             continue
-        weights, training = said["weights"], said["training"]
-        conditions = f"; if {', '.join(weights.conditions)}" if weights.conditions else ""
         lines.append([
-            *where,
-            TextWithNote(weights.outcome, f"{weights.why}{conditions} [{weights.status}]"),
-            _chip(line.judged, "weights"),
-            TextWithNote(*line.seen),
-            TextWithNote(
-                training.outcome, "" if training.why == weights.why else f"{training.why} [{training.status}]"
-            ),
-            _chip(line.judged, "training"),
+            *where, _said(said["weights"], numbers), _chip(line.judged, "weights"), TextWithNote(*line.seen),
+            _said(said["training"], numbers), _chip(line.judged, "training"),
         ])  # fmt: skip
     headers = [*place, "theory: weights that exist", "verdict", "seen", "theory: training", "verdict "]
     caption = (
-        "What theory says of the weights that exist, and of those that training finds, beside what was seen. Failed "
-        "training never refutes that weights exist; a claim about training needs three seeds."
+        "What theory says of the weights that exist, and of those that training finds, beside what was seen; the "
+        "number in brackets is that of the reason, in the table below. Failed training never refutes that weights "
+        "exist; a claim about training needs three seeds."
     )
     return Table("verdicts", "Model by model", caption, headers, lines, download=True, sentences=True)
+
+
+def _reason(said: Prediction) -> str:
+    return f"{said.why}; if {', '.join(said.conditions)}" if said.conditions else said.why
+
+
+def _numbered(found: Sequence[PredictionRow]) -> dict[tuple[str, str, str], int]:
+    """Every reason that theory gives, with its status and source, in the order of the page: each is told once."""
+    said = (each for line in found for each in line.judged.predictions.values())
+    return {
+        key: n for n, key in enumerate(dict.fromkeys((_reason(each), each.status, each.source) for each in said), 1)
+    }
+
+
+def _said(said: Prediction, numbers: dict[tuple[str, str, str], int]) -> TextWithNote:
+    return TextWithNote(said.outcome, f"{said.status} [{numbers[_reason(said), said.status, said.source]}]")
+
+
+def theory(found: Sequence[PredictionRow]) -> Table | None:
+    """The reasons of theory, each once; the table of verdicts has their numbers."""
+    lines = [[number, why, status, SOURCES[source]] for (why, status, source), number in _numbered(found).items()]
+    caption = "Why theory says what it says, by the numbers of the table above."
+    headers = ["reason", "because", "status", "source"]
+    return (
+        Table("theory", "The reasons of theory", caption, headers, lines, download=True, sentences=True)
+        if lines
+        else None
+    )
 
 
 def _chip(judged: JudgedPredictions, about: str) -> OutcomeCell | str:
@@ -61,16 +84,15 @@ def _chip(judged: JudgedPredictions, about: str) -> OutcomeCell | str:
 
 
 def reasons(found: Sequence[PredictionRow]) -> Table:
-    """Why each verdict was given, and where the prediction comes from."""
+    """Why each verdict was given."""
     lines = [
-        [line.task, line.protocol, line.model, about, said.outcome, OutcomeCell(given.outcome), given.why, given.seeds,
-         SOURCES[said.source]]
+        [line.task, line.protocol, line.model, about, said.outcome, OutcomeCell(given.outcome), given.why, given.seeds]
         for line in found for about, said in line.judged.predictions.items()
         if said.outcome != UNKNOWN and (given := line.judged.verdicts[about])
     ]  # fmt: skip
-    headers = ["task", "protocol", "model", "about", "theory", "verdict", "because", "seeds", "source"]
+    headers = ["task", "protocol", "model", "about", "theory", "verdict", "because", "seeds"]
     return Table(
-        "reasons", "Why each verdict was given", "The reason of each verdict, and the source of each prediction.",
+        "reasons", "Why each verdict was given", "The reason of each verdict.",
         headers, lines, folded=True, download=True, sentences=True,
     )  # fmt: skip
 
@@ -202,8 +224,7 @@ def ablations(folder: Folder) -> list[Table]:
         lines = [
             [form["form"], form["subject"], len(form["seeds"]), _spread(form["accuracy"]),
              _spread(form["last_quarter"]),
-             ", ".join("beyond" if length is None else f"{length:,.0f}" for length in form["at_90"]),
-             ", ".join(dict.fromkeys(form["conclusions"]))]
+             ", ".join(form["below_90"]), ", ".join(dict.fromkeys(filter(None, form["conclusions"])))]
             for form in each["forms"]
         ]  # fmt: skip
         missing = f" Not in this folder: {', '.join(each['missing'])}." if each["missing"] else ""
@@ -224,7 +245,8 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def patterns(folder: Folder) -> Table | None:
-    found = [each for each in section_6.patterns(folder.seen) if each["task"]]
+    spoken_of = {each.test.task for each in predictions() if each.document == DESIGN and each.test}
+    found = [each for each in section_6.patterns(folder.seen) if each["task"] in spoken_of]
     if not found:
         return None
     lines = [

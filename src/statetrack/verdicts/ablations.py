@@ -49,6 +49,16 @@ class ComparedCell:
         error = self.section("error")
         return None if "absent" in error else error[of]["at_90"]["length"]
 
+    @property
+    def below_90(self) -> str:
+        """The length at which it is measured to pass below 90 %, how far it did not, or why that is not known."""
+        error, length = self.section("error"), self.at_90()
+        if length is not None:
+            return f"{length:,.0f}"
+        if self.diagnosis is None:
+            return "not diagnosed"
+        return "not measured" if "absent" in error else f"not up to {error['streamed']:,}"
+
 
 def family(subject: str) -> tuple[str, str] | None:
     """The whole model of an E88's size and options, and the form that this one is of; None for another model.
@@ -95,7 +105,8 @@ def _row(form: str, seen: list[ComparedCell]) -> dict[str, Any]:
         "form": form, "subject": seen[0].cell.subject, "seeds": [one.cell.seed for one in seen],
         "accuracy": [one.record.at_length.accuracy for one in seen],
         "last_quarter": [one.last_quarter for one in seen], "solved": [one.record.solved for one in seen],
-        "at_90": [one.at_90() for one in seen], "conclusions": [one.conclusion for one in seen],
+        "at_90": [one.at_90() for one in seen], "below_90": [one.below_90 for one in seen],
+        "conclusions": [one.conclusion for one in seen],
     }  # fmt: skip
 
 

@@ -200,12 +200,12 @@ def _judged(rule: Rule, said: DocumentPrediction, cells: list[ComparedCell]) -> 
         seeds = min(len(here), len(yes)) if yes else 0
         why = shown.format(**{name: _spread(values) for name, values in numbers.items()})
         if seeds < SEEDS:
-            outcome, why = UNDECIDED, f"fewer than {SEEDS} seeds; {why}" if seeds else "not measured"
+            outcome, why = UNDECIDED, f"measured on fewer than {SEEDS} seeds; {why}" if seeds else "not measured"
         else:
             outcome = CONFIRMED if most(yes) else REFUTED if most(no) else UNDECIDED
         yield {
             "key": rule.key, "section": said.section, "says": said.says, "rule": rule.text, "task": task,
-            "length": length, "subject": subject, "outcome": outcome, "why": why, "seeds": len(here),
+            "length": length, "subject": subject, "outcome": outcome, "why": why, "seeds": seeds,
             "numbers": numbers,
         }  # fmt: skip
 

@@ -204,8 +204,16 @@
   matchMedia("print").addEventListener("change", (event) => (event.matches ? startPrint() : endPrint()));
 
   // ---- tables ----
+  // A cell that begins with a number is sorted by it, whatever follows: "1,024 (980 to 1,100)" comes after "342".
   function valueOf(cell) {
-    return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+    if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
+    const text = cell.textContent.trim();
+    const number = /^(\d[\d,]*(?:\.\d+)?|\.\d+)(?=$|[\s(%,])/.exec(text);
+    return number ? Number(number[1].replaceAll(",", "")) : text;
+  }
+  function compare(x, y) {
+    if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
+    return typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true });
   }
   for (const head of document.querySelectorAll("table.sortable th")) {
     head.tabIndex = 0;
@@ -214,8 +222,7 @@
       const down = head.getAttribute("aria-sort") === "ascending";
       const body = head.closest("table").tBodies[0];
       const rows = [...body.rows].sort((a, b) => {
-        const [x, y] = [valueOf(a.cells[at]), valueOf(b.cells[at])];
-        const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+        const order = compare(valueOf(a.cells[at]), valueOf(b.cells[at]));
         return down ? -order : order;
       });
       [...head.parentNode.children].forEach((each) => each.removeAttribute("aria-sort"));

@@ -13,7 +13,7 @@ from statetrack.formatting import plural
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import DATA, Row, View
-from statetrack.reports.folder import AskedCell, Folder
+from statetrack.reports.folder import AskedCell, FailedSample, Folder
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 from statetrack.tasks import task as make_task
 from statetrack.verdicts.measurements import grouped
@@ -161,18 +161,40 @@ def by_length(view: View) -> Figure | None:
     )  # fmt: skip
 
 
+LASTED = "right before the first error"
+
+
 def summary_rows(folder: Folder, task: str) -> list[Row]:
-    """One row a group of episodes: how long they last and what they cost."""
+    """A row for each group of episodes: how long they last, what they cost, and how many the server failed, which are
+    in no number beside it; a group without answers has no numbers.
+    """
+    finished = groups(folder.asked(task))
+    failed = grouped(folder.failed(task), lambda each: (each.model, each.protocol, each.length))
     rows = []
-    for (model, _, length), same in groups(folder.asked(task)).items():
-        found = metrics.summary(_kept(same))
-        tokens, (low, high) = found["tokens"], found["avg_interval"]
-        rows.append({
-            "model": model, "length": length, "episodes": found["episodes"],
-            "right before the first error": round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}",
-            "half failed by turn": median_survival(found["survival"]), "right answers": found["accuracy"]["accuracy"],
-            "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
-            "tokens out": tokens["generated"],
-            "seconds": round(sum(each.record.seconds or 0.0 for each in same), 1),
-        })  # fmt: skip
-    return sorted(rows, key=lambda row: -row["right before the first error"])
+    for key in dict.fromkeys((*finished, *failed)):
+        (model, _, length), same = key, finished.get(key, [])
+        told = {"without a result": no_answers(failed.get(key, []), len(same))} if failed else {}
+        rows.append({"model": model, "length": length, "episodes": len(same), **_counted(same), **told})
+    return sorted(rows, key=lambda row: (row[LASTED] is None, -(row[LASTED] or 0.0)))
+
+
+def _counted(same: Sequence[AskedCell]) -> Row:
+    if not same:
+        return dict.fromkeys((LASTED, "95 %", "half failed by turn", "right answers", "replies without an answer",
+                              "tokens in", "tokens out", "seconds"))  # fmt: skip
+    found = metrics.summary(_kept(same))
+    tokens, (low, high) = found["tokens"], found["avg_interval"]
+    return {
+        LASTED: round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}",
+        "half failed by turn": median_survival(found["survival"]), "right answers": found["accuracy"]["accuracy"],
+        "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
+        "tokens out": tokens["generated"], "seconds": round(sum(each.record.seconds or 0.0 for each in same), 1),
+    }  # fmt: skip
+
+
+def no_answers(failed: Sequence[FailedSample], finished: int) -> str:
+    """How many episodes of a group the server failed, or were cut off; nothing where all are whole."""
+    count, whole = sum(each.by_server for each in failed), len(failed) + finished
+    parts = [f"the server failed {count} of {plural(whole, 'episode')}"] if count else []
+    parts += [f"{len(failed) - count} of {plural(whole, 'episode')} cut off"] if len(failed) > count else []
+    return ("" if finished or not parts else "no answers: ") + ", ".join(parts)

@@ -21,6 +21,7 @@ CASES = (
     "worst", "as trained", "p=0.02", "p=0.1", "p=0.9", "p=0.98", "all zeros", "all ones", "alternating",
     "one event, then silence",
 )  # fmt: skip
+NOT_SOLVED, SOLVED_FROM = 0.35, 0.45  # of the colours: up to where, and from where on
 
 
 def accuracy(view: View) -> Figure:
@@ -199,8 +200,9 @@ def reach(view: View) -> Figure | None:
             where = task if len(folder.protocols(task)) == 1 else f"{task}, {protocol}"
             for model, same in by_model(runs).items():
                 found = verdicts.reach(run.record for run in same)
-                told = {"shown": reach_text(found), "times": found.reach / found.trained}
-                rows.append({"task": where, "model": model, **asdict(found), **told})
+                here = figure_data.middle(run for run in same if run.trained == found.trained)
+                told = {"shown": reach_text(found, here["accuracy"]), "times": found.reach / found.trained}
+                rows.append({"task": where, "model": model, **asdict(found), **here, **told})
     if not rows:
         return None
     names = [one.label for one in folder.drawn(row["model"] for row in rows)]
@@ -210,34 +212,52 @@ def reach(view: View) -> Figure | None:
         "axis": {"title": None, "labelAngle": 0, "orient": "top", "labelFontWeight": "bold", "labelLimit": 120},
     }  # fmt: skip
     most = max(4, math.ceil(math.log2(max(row["times"] for row in rows) or 1)))  # doublings
-    scale = {"domain": [0.5, 2**most], "type": "log", "base": 2, "range": charts.SKILL, "clamp": True}
-    none = [{"test": "datum.reach == 0", "value": charts.SKILL[0]}, {"test": "datum.easy", "value": "#c9cdd3"}]
+    for row in rows:
+        row["level"] = _level(row["times"], row["skill"], most)
+    solved = [_level(2**n, None, most) for n in (0, most // 2, most)]
+    words = (
+        f"datum.value == 0 ? 'a guess' : format(pow(2, round({most} * (datum.value - 1) / {1 - SOLVED_FROM} + {most}))"
+    )
     legend = {
-        "title": "times the length trained on", "values": [2**n for n in range(0, most + 1, most // 4)],
-        "format": ",d", "orient": "bottom", "direction": "horizontal",
+        "title": "not solved: how near to right; solved: times the length trained on", "values": [0, *solved],
+        "labelExpr": f"{words}, ',') + '×'", "orient": "bottom", "direction": "horizontal", "gradientLength": 360,
+        "titleLimit": 400,
     }  # fmt: skip
-    colour = {"field": "times", "type": "quantitative", "scale": scale, "legend": legend, "condition": none}
-    tooltip = [*charts.tips("model", "trained", "reach", "lost_at", "longest", "seeds"), {"field": "task"}]
-    dark = f"datum.times >= {2 ** (most / 2)} && !datum.easy"
+    colour = {
+        "field": "level", "type": "quantitative", "scale": {"domain": [0, 1], "range": charts.SKILL, "clamp": True},
+        "legend": legend, "condition": {"test": "datum.easy", "value": "#c9cdd3"},
+    }  # fmt: skip
+    named = ("model", "trained", "reach", "lost_at", "longest", "accuracy", "floor", "skill", "seeds")
+    tooltip = [*charts.tips(*named), {"field": "task"}]
+    dark = f"datum.level > {charts.WHITE_FROM} && !datum.easy"
     spec = {"data": DATA, **charts.heat_map(x, names, colour, dark, tooltip)}
     return Figure(
         "How far each model keeps track",
-        "The longest rows at whose end most seeds are still right (99 % of the last 32 positions, along a stream of "
-        "the last 1,024); ≥ where it is the longest tested, – where not even the length trained on is solved. The "
-        "colour compares it with the length trained on. Grey: a guess scores 99 % there as well, so the number "
-        "says nothing.",
+        "The longest rows to which most seeds have solved every length tested (99 % at the end, and at most half of "
+        "the errors of a guess); ≥ where it is the longest tested. The colour compares it with the length trained on. "
+        "Where not even that is solved, the number is a share, such as .950: the accuracy over all positions, median "
+        "over seeds, and the colour is how much of the way from a guess to 1 is made. Grey: a guess scores 99 % there "
+        "as well, so the number says nothing.",
         f"Heat map of the longest length solved, {plural(len(names), 'model')} by {plural(len(columns), 'task')}.",
         rows, spec,
     )  # fmt: skip
 
 
-def reach_text(found: TrackedLength) -> str:
+def _level(times: float, skill: float | None, most: int) -> float:
+    """Where a cell stands between a guess (0) and the most doublings (1): in the lower part what is not solved."""
+    if times:
+        return SOLVED_FROM + (1 - SOLVED_FROM) * math.log2(times) / most
+    return NOT_SOLVED * (skill or 0.0)
+
+
+def reach_text(found: TrackedLength, accuracy: float) -> str:
     """
-    >>> reach_text(TrackedLength(192, 192, 64, None, 3, False)), reach_text(TrackedLength(0, 192, 64, None, 3, False))
-    ('≥ 192', '–')
+    >>> not_solved = TrackedLength(0, 192, 64, None, 3, False)
+    >>> reach_text(TrackedLength(192, 192, 64, None, 3, False), 1.0), reach_text(not_solved, 0.95)
+    ('≥ 192', '.950')
     """
     if not found.reach:
-        return "–"
+        return shown(accuracy)
     return f"{'≥ ' if found.reach == found.longest else ''}{found.reach:,}"
 
 
