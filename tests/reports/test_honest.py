@@ -270,11 +270,12 @@ def test_a_reason_of_theory_is_told_once(tmp_path):
     cells = [Cell("txc", name, 64, seed, DESIGN) for name in ("mlp", "mamba2-4l", "mamba2-8l") for seed in range(3)]
     fill(tmp_path, cells)
     done = report(tmp_path)
-    whys = [row[1] for row in table(done.page, "theory").rows]
-    assert len(set(zip(whys, column(done.page, "theory", "status"), strict=True))) == len(whys)
+    reasons = [tuple(row[1:]) for row in table(done.page, "theory").rows]
+    assert len(set(reasons)) == len(reasons)
+    assert all(column(done.page, "theory", "precision"))
     numbers = [f"[{row[0]}]" for row in table(done.page, "theory").rows]
     for row in table(done.page, "verdicts").rows:
         assert row[2].small.split()[-1] in numbers
         assert row[5].small.split()[-1] in numbers
-    (why,) = [why for why in whys if "does not see" in why]
+    (why,) = [reason[0] for reason in reasons if "does not see" in reason[0]]
     assert done.html.read_text().count(why) == 1

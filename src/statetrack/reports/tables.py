@@ -51,32 +51,29 @@ def verdicts(found: Sequence[PredictionRow], several_protocols: bool) -> Table:
     return Table("verdicts", "Model by model", caption, headers, lines, download=True, sentences=True)
 
 
-def _reason(said: Prediction) -> str:
-    return f"{said.why}; if {', '.join(said.conditions)}" if said.conditions else said.why
+def _reason(said: Prediction) -> tuple[str, ...]:
+    """Why, at which precision, how sure, and by whom."""
+    why = f"{said.why}; if {', '.join(said.conditions)}" if said.conditions else said.why
+    return why, said.precision, said.status, SOURCES[said.source]
 
 
-def _numbered(found: Sequence[PredictionRow]) -> dict[tuple[str, str, str], int]:
-    """Every reason that theory gives, with its status and source, in the order of the page: each is told once."""
+def _numbered(found: Sequence[PredictionRow]) -> dict[tuple[str, ...], int]:
+    """Every reason that theory gives, in the order of the page: each is told once."""
     said = (each for line in found for each in line.judged.predictions.values())
-    return {
-        key: n for n, key in enumerate(dict.fromkeys((_reason(each), each.status, each.source) for each in said), 1)
-    }
+    return {reason: number for number, reason in enumerate(dict.fromkeys(map(_reason, said)), 1)}
 
 
-def _said(said: Prediction, numbers: dict[tuple[str, str, str], int]) -> TextWithNote:
-    return TextWithNote(said.outcome, f"{said.status} [{numbers[_reason(said), said.status, said.source]}]")
+def _said(said: Prediction, numbers: dict[tuple[str, ...], int]) -> TextWithNote:
+    return TextWithNote(said.outcome, f"{said.status} [{numbers[_reason(said)]}]")
 
 
 def theory(found: Sequence[PredictionRow]) -> Table | None:
     """The reasons of theory, each once; the table of verdicts has their numbers."""
-    lines = [[number, why, status, SOURCES[source]] for (why, status, source), number in _numbered(found).items()]
-    caption = "Why theory says what it says, by the numbers of the table above."
-    headers = ["reason", "because", "status", "source"]
-    return (
-        Table("theory", "The reasons of theory", caption, headers, lines, download=True, sentences=True)
-        if lines
-        else None
-    )
+    lines = [[number, *reason] for reason, number in _numbered(found).items()]
+    caption = "Why theory says what it says, and of which precision of numbers, by the numbers of the table above."
+    headers = ["reason", "because", "precision", "status", "source"]
+    title = "The reasons of theory"
+    return Table("theory", title, caption, headers, lines, download=True, sentences=True) if lines else None
 
 
 def _chip(judged: JudgedPredictions, about: str) -> OutcomeCell | str:
