@@ -100,6 +100,11 @@ class Task(ABC):
         """The share of each input symbol in the data; None for equal shares."""
         return None
 
+    @property
+    def never_due(self) -> tuple[int, ...]:
+        """Classes of answers that are due in no row of the data, though the machine can come to them."""
+        return ()
+
     def run(self, inputs: Ints, state: Any = None) -> Run:
         """Run the machine over rows, from the start or from the states another run ended in."""
         states = [self.start()] * len(inputs) if state is None else list(state)

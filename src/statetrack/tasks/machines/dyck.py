@@ -78,6 +78,11 @@ class Dyck(FiniteTask):
             return self.kinds + 1
         return state[-1] + 1 if state else 0
 
+    @property
+    def never_due(self) -> tuple[int, ...]:
+        """Nothing is broken where no bracket is wrong."""
+        return () if self.wrong else (self.kinds + 1,)
+
     def draw(self, keys: draws.Keys, start: int, stop: int, state: Any = None) -> Ints:
         """One position after the other, since what may follow depends on what is open."""
         chance, mistake = (draws.fractions(draws.lane(keys, number), start, stop) for number in (0, 1))
