@@ -80,6 +80,14 @@ def plural(count: int, noun: str, one: str = "", many: str = "") -> str:
     return f"{count:,} {words}".rstrip()
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """
+    >>> shortened("1 0^22"), shortened("0 1 " * 20, 12)
+    ('1 0^22', '0 1 0 1 ...')
+    """
+    return text if len(text) <= most else f"{text[: most - 4].rstrip()} ..."
+
+
 def verb(count: int, one: str = "is", more: str = "are") -> str:
     return one if count == 1 else more
 

@@ -14,7 +14,7 @@ from statetrack.cli import VERBS, main, output, progress
 from statetrack.formatting import short_names
 from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.results.diagnosis import Comparison
-from statetrack.results.evaluations import OnRows
+from statetrack.results.evaluations import BreakingWord, OnRows, OnWords, Power
 from statetrack.results.records import Training
 
 LONG = "e88-published-1l-small-notanh"
@@ -48,7 +48,10 @@ def trained(folder: Path, *subjects: str) -> Store:
                 cell = Cell("txc", subject, length, 0, {"name": name})
                 rows = OnRows(length=length, seed=0, accuracy=0.12345, floor=0.5, tail_accuracy=0.98765)
                 training = Training(learning_rate=1e-3, steps=1, parameters=1)
-                store.write(TrainingRecord(cell=cell, status="diverged", training=training, evaluations=(rows,)))
+                word = BreakingWord(parts=(Power([1]), Power([0, 1, 1, 0], 1234)), family="f", expected=1, given=0)
+                words = OnWords(seed=0, budget=10**6, words=9, wrong=1, breaking=word)
+                held = (rows, words) if length == 16 else (rows,)
+                store.write(TrainingRecord(cell=cell, status="diverged", training=training, evaluations=held))
     return store
 
 
@@ -63,11 +66,12 @@ def test_results_fit_80_columns(tmp_path: Path, terminal: Terminal, capsys: pyte
                 for protocol in ("curriculum", "design")]  # fmt: skip
     assert [line for line in shown if line.startswith("txc")] == headings
     rows = [line.split() for line in shown if "diverged" in line]
-    assert rows == [[length, "0", "diverged", "0.1235", "0.5000", "0.9877", "no"] for length in ("8", "16")] * 4
+    numbers = ["0", "diverged", "0.1235", "0.5000", "0.9877", "no"]
+    assert rows == [["8", *numbers], ["16", *numbers, "1", "(0", "1", "1", "0", "..."]] * 4
     terminal(200)
     assert main(["results", str(tmp_path / "out")]) == 0
     assert lines(capsys)[0].split() == ["task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor",
-                                        "tail_accuracy", "solved"]  # fmt: skip
+                                        "tail_accuracy", "solved", "broken", "by"]  # fmt: skip
 
 
 def test_names_are_short_for_people_and_whole_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

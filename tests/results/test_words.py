@@ -52,6 +52,11 @@ def test_of_several_evaluations_the_shortest_word_and_the_most_tokens_are_told()
     assert (record.words, record.broken, "words" in record.flat()) == (None, None, False)
     record = record.with_evaluations([tried(100, word(22)), tried(900, word(30)), tried(400)])
     assert record.words == tried(900, word(30))
+    assert [each.broken_by for each in (made(CELL), made(CELL).with_evaluations([tried(9)]), record)] == [
+        "",
+        "-",
+        "1 0^22",
+    ]
     assert record.broken == word(22)
     assert record["words"] == {
         "how": "families", "budget": 900, "words": 7, "tokens": 899, "longest": 64, "wrong": 1,

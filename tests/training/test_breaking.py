@@ -165,7 +165,7 @@ def test_v_is_shortened_too() -> None:
     test, pair = WordTest(st.task("txc"), Tired("txc"), 16), ((0, 1), (0, 0, 1, 0))
     word = test.alone(pair, 60, "f")
     assert word is not None
-    assert word[0].word == "0 1 (0 0 1 0)^8 0 0 1"
+    assert word[0].word == "0 1 (0 0 1 0)^8 0^2 1"
     assert shortened(test, pair, *word, budget=10**6).word == "1^10"
 
 

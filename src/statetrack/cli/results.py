@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.output import print_table
-from statetrack.formatting import fixed, not_ours, plural, short_names
+from statetrack.formatting import fixed, not_ours, plural, short_names, shortened
 
 if TYPE_CHECKING:
     from statetrack.results import Store
 
 SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
+BROKEN = "broken by"
 SHARED = 3  # of these columns, and of those of what was asked: what the rows of a group share
 
 
@@ -53,7 +54,9 @@ def command(
     if not csv and not parquet:
         shown = print_asked(store)
         if trained:
-            _print(SHOWN, [row for row in rows(store, notes) if row["key"] in trained])
+            told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in rows(store, notes)
+                    if row["key"] in trained]  # fmt: skip
+            _print((*SHOWN, BROKEN), told)
         elif not shown:
             print(f"{folder} holds no results yet")
 

@@ -115,7 +115,7 @@ def repeats(schedule: Schedule) -> Iterator[str]:
     """What is done again, in lines."""
     yield from (f"damaged, its cell is run again: {damage}" for damage in schedule.damaged)
     if number := schedule.evaluated_again:
-        yield f"{plural(number, 'finished cell')}: a stream is asked for that was not measured; measured now"
+        yield f"{plural(number, 'finished cell')}: a stream or hard words are asked for and lacking; measured now"
     if number := schedule.trained_again:
         yield f"{plural(number, 'finished cell')}: a stream is asked for, and no weights were kept; trained again"
 

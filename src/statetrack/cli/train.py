@@ -11,7 +11,7 @@ import typer
 from statetrack.cli.output import print_json, print_table
 from statetrack.cli.progress import progress
 from statetrack.errors import BadInput, need
-from statetrack.formatting import fixed, plural, short_names
+from statetrack.formatting import fixed, plural, short_names, shortened
 
 if TYPE_CHECKING:
     from statetrack.results import TrainingRecord
@@ -35,6 +35,9 @@ def command(
         list[str] | None, typer.Option("--set", help="Another number for the protocol: --set batch=64")
     ] = None,
     stream: Annotated[int, typer.Option(help="Evaluate on so many steps as well, up to a million.")] = 0,
+    words: Annotated[
+        int | None, typer.Option(help="Tokens of hard words to test on: 0 for none; by default as many as is usual.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for results, weights and the checkpoint.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
@@ -61,7 +64,7 @@ def command(
 
         results = train_many(
             task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol_or_name=protocol,
-            settings=changes, stream=stream, out=out, device=device, report=report, tick=tick,
+            settings=changes, stream=stream, words=words, out=out, device=device, report=report, tick=tick,
             warn=lambda line: print(f"statetrack: {line}", file=sys.stderr),
         )  # fmt: skip
     if as_json:
@@ -116,9 +119,27 @@ def print_results(results: list[Result]) -> None:
     print_table(["length", *(f"seed {result.cell.seed}" for result in results)], rows)
     for reason in dict.fromkeys(stream.reason for stream in streams if stream.reason):
         print(f"no stream: {reason}")
+    for record in records:
+        print(f"seed {record.cell.seed}: {on_words(record)}")
     solved = sum(result.solved for result in results)
     took = duration(max(result.record.training.train_seconds or 0.0 for result in results))
     print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; trained in {took}")
+
+
+def on_words(record: TrainingRecord) -> str:
+    """What the network did on hard words, in one line."""
+    tried, word = record.words, record.broken
+    if word is not None:
+        given = f"it answers {word.given}" if word.given is not None else "it gives no answer"
+        return (
+            f"broken by the word {shortened(word.word)} ({plural(word.tokens, 'token')}): "
+            f"{given}, right is {word.expected}"
+        )
+    if tried is None:
+        return "no hard words were tried"
+    if tried.wrong:
+        return f"{plural(tried.wrong, 'hard word')} of {tried.words:,} wrong beside others, none when run alone"
+    return f"right on {plural(tried.words, 'hard word')} ({tried.tokens:,} tokens, up to {tried.longest:,} steps)"
 
 
 def _along(record: TrainingRecord, mark: int) -> float | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 TRAIN, ASK = "train", "ask"  # the kinds of cells: a network that is trained, a language model that is asked
-STREAM = "stream"
+STREAM, WORDS = "stream", "words"  # settings of a block of a sweep that say how a cell is evaluated besides
 
 _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 

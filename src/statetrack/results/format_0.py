@@ -113,10 +113,10 @@ def _flat_stream(stream: OnStream) -> dict[str, Any]:
 def _flat_words(record: TrainingRecord) -> dict[str, Any]:
     """0.1.0 had none of it."""
     word = record.broken
-    told = {"broken_by": word.word, "broken_tokens": word.tokens, "broken_expected": word.expected,
+    told = {"broken_tokens": word.tokens, "broken_expected": word.expected,
             "broken_given": word.given, "broken_family": word.family} if word else {}  # fmt: skip
     tried = _only(record.words, "how", "budget", "words", "tokens", "longest", "wrong") or {}
-    return {"words": tried | told} if tried or told else {}
+    return {"words": tried | {"broken_by": record.broken_by} | told} if tried or told else {}
 
 
 def _only(evaluation: Evaluation | None, *names: str) -> dict[str, Any] | None:

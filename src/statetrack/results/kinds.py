@@ -25,10 +25,13 @@ from statetrack.results.store import Store
 
 @dataclass(frozen=True)
 class CellRequest:
-    """A cell, and on streams of how many steps it is to be evaluated besides."""
+    """A cell, and on streams of how many steps and hard words of how many tokens it is to be evaluated besides (None:
+    as many as is usual, when it is trained).
+    """
 
     cell: Cell
     streams: tuple[int, ...] = ()
+    words: int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class SeedGroup:
     streams: tuple[int, ...] = ()
     device: str = "auto"
     weights: bool = True  # whether those that are trained are kept
+    words: int | None = None
 
 
 class Kind(Protocol):

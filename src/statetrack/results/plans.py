@@ -22,8 +22,9 @@ SHIPPED = (  # with 0.1.0, which did not note it
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell of a sweep. `kind` is the module that runs it; `streams` are how many steps of streams it is evaluated on;
-    `resources` are what Ray is asked for: cpus, gpus, memory_gb, or a name of the cluster's.
+    """A cell of a sweep. `kind` is the module that runs it; `streams` and `words` are how many steps of streams and
+    tokens of hard words it is evaluated on; `resources` are what Ray is asked for: cpus, gpus, memory_gb, or a name of
+    the cluster's.
     """
 
     cell: Cell
@@ -32,6 +33,7 @@ class PlannedCell:
     note: str = ""
     resources: dict[str, float] = field(default_factory=dict)
     streams: tuple[int, ...] = ()
+    words: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def save(store: Store, sweep: Sweep) -> None:
         protocol = protocols.setdefault(json.dumps(cell.protocol, sort_keys=True), len(protocols))
         rows.append(
             [cell.key, cell.task, cell.subject, cell.length, cell.seed, protocol, entry.cost, entry.note, entry.kind,
-             list(entry.streams)]
+             list(entry.streams), *([] if entry.words is None else [entry.words])]
         )  # fmt: skip
     plan = {
         "name": sweep.name,
@@ -88,17 +90,19 @@ def saved(store: Store) -> Iterator[Sweep]:
 
 
 def entries(sweeps: Iterable[Sweep]) -> dict[str, PlannedCell]:
-    """All cells of sweeps, by key, each with the streams that any of them asks for."""
+    """All cells of sweeps, by key, each with the streams and hard words that any of them asks for."""
     return {entry.cell.key: entry for entry in united(entry for sweep in sweeps for entry in sweep.entries)}
 
 
 def united(entries: Iterable[PlannedCell]) -> tuple[PlannedCell, ...]:
-    """Each cell once, with the streams of all."""
+    """Each cell once, with the streams and hard words of all."""
     made: dict[str, PlannedCell] = {}
     for entry in entries:
         first = made.setdefault(entry.cell.key, entry)
-        if entry.streams != first.streams:
-            made[entry.cell.key] = replace(first, streams=tuple(sorted({*first.streams, *entry.streams})))
+        if (entry.streams, entry.words) != (first.streams, first.words):
+            budgets = [each.words for each in (first, entry) if each.words is not None]
+            streams = tuple(sorted({*first.streams, *entry.streams}))
+            made[entry.cell.key] = replace(first, streams=streams, words=max(budgets, default=None))
     return tuple(made.values())
 
 
@@ -119,11 +123,13 @@ def _read(path: Path) -> Sweep:
         raise BadInput(f"{path} is damaged; remove it, and the next sweep into the folder writes it anew") from error
 
 
-def _entry(cell: Cell, cost: float, note: str, kind: str, streams: list[int] | None = None) -> PlannedCell:
+def _entry(
+    cell: Cell, cost: float, note: str, kind: str, streams: list[int] | None = None, words: int | None = None
+) -> PlannedCell:
     """0.1.0 had no streams beside a cell, but in it, and modules by other names."""
     if streams is None:
         return PlannedCell(cell.identity, "", cost, note, {}, (cell.steps,) if cell.steps else ())
-    return PlannedCell(cell, kind, cost, note, {}, tuple(streams))
+    return PlannedCell(cell, kind, cost, note, {}, tuple(streams), words)
 
 
 def _cell(key: str, task: str, subject: str, length: int, seed: int, protocol: dict[str, Any]) -> Cell:

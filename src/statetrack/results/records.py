@@ -58,6 +58,10 @@ class Record:
         """Those of the streams that are asked for which it does not hold."""
         return []
 
+    def lacks_words(self, budget: int | None) -> bool:
+        """Whether hard words are asked for, of a number of tokens, and fewer or none were tried."""
+        return False
+
     def flat(self) -> dict[str, Any]:
         """Its numbers by the names that they had in 0.1.0, for tables and for programs that know those."""
         from statetrack.results.format_0 import flat
@@ -185,6 +189,11 @@ class TrainingRecord(Record):
         return min(known, key=lambda word: word.tokens, default=None)
 
     @property
+    def broken_by(self) -> str:
+        """That word as a text, - where none was found, nothing where none was looked for."""
+        return self.broken.word if self.broken else "-" if self.words else ""
+
+    @property
     def solved(self) -> bool:
         """At the length trained on: the one definition, for tables, reports and verdicts."""
         return self.at_length.solved
@@ -203,6 +212,9 @@ class TrainingRecord(Record):
 
     def lacks(self, streams: Iterable[int]) -> list[int]:
         return [steps for steps in streams if not any(each.covers(steps) for each in self.streams)]
+
+    def lacks_words(self, budget: int | None) -> bool:
+        return bool(budget) and not any(each.budget >= (budget or 0) for each in self.of(OnWords))
 
     def tested(self, end_floor: Floor = lambda length: None) -> list[Tested]:
         """How far it was right: at the length trained on, beyond it, and along streams where no rows were tested.

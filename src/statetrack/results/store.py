@@ -285,6 +285,15 @@ def no_room(error: BaseException | None) -> bool:
     return False
 
 
+def is_complete(store: Store, record: Record, streams: Iterable[int], words: int | None) -> bool:
+    """Whether a finished record holds what is asked for. For hard words alone nothing is trained again: where no
+    weights were kept, they stay untried.
+    """
+    if record.lacks(streams):
+        return False
+    return not (record.lacks_words(words) and store.weights(record.cell))
+
+
 def add(store: Store, record: TrainingRecord) -> TrainingRecord:
     """Keep a record with what was evaluated since it was read; evaluations that others added meanwhile stay."""
     store.hidden.mkdir(exist_ok=True)

@@ -157,7 +157,7 @@ def _block(
                     part = error.part if isinstance(error, WrongPart) else "subjects"
                     raise document.wrong(at(part, *chosen.get(part, ())), error) from error
                 note, cost = str(whole.get("note", "")), kind.cost(wanted)
-                yield PlannedCell(wanted.cell, module, cost, note, dict(resources), wanted.streams)
+                yield PlannedCell(wanted.cell, module, cost, note, dict(resources), wanted.streams, wanted.words)
 
 
 def _with_models(document: Document, place: Place, subject: str, models: Sequence[str]) -> list[str]:

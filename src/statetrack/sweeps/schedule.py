@@ -11,7 +11,7 @@ from statetrack.results.cell import Cell
 from statetrack.results.pace import CostBySubject, Pace
 from statetrack.results.plans import PlannedCell, Sweep
 from statetrack.results.records import FAILED, FINISHED, SKIPPED, Record, no_result
-from statetrack.results.store import Damage, Store
+from statetrack.results.store import Damage, Store, is_complete
 from statetrack.sweeps.prune import Pruner
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit, units_of
 
@@ -52,7 +52,10 @@ class Schedule:
         self.damaged: list[Damage] = []
         self.tally = SweepProgress(len(sweep.entries))
         self.costs = {entry.cell.key: entry.cost for entry in sweep.entries}
-        self.evaluated_again, self.trained_again = 0, 0  # finished cells that lack a stream, with and without weights
+        self.evaluated_again, self.trained_again = (
+            0,
+            0,
+        )  # finished cells that lack an evaluation, with and without weights
         kept = (*FINISHED, SKIPPED) if prune else FINISHED
         done = self._done({entry.cell.key: entry for entry in sweep.entries}, kept)
         self.tally.found = self.tally.settled
@@ -73,7 +76,7 @@ class Schedule:
             if isinstance(record, Damage):
                 self.damaged.append(record)
             elif key in planned and record.status in kept:
-                if not record.finished or not record.lacks(planned[key].streams):
+                if not record.finished or self._complete(record, planned[key]):
                     done.add(key)
                     self.tally.counts[record.status] += 1
                 elif self.store.weights(record.cell):
@@ -81,6 +84,9 @@ class Schedule:
                 else:
                     self.trained_again += 1
         return done
+
+    def _complete(self, record: Record, asked: PlannedCell | Unit) -> bool:
+        return is_complete(self.store, record, asked.streams, asked.words)
 
     @property
     def over(self) -> bool:
@@ -137,7 +143,7 @@ class Schedule:
         """Take note of what a worker finished before it was ended, and could not tell any more."""
         for cell in unit.cells:
             record = self.store.read(cell)
-            if record is not None and not record.lacks(unit.streams) and cell.key in self.unsettled:
+            if record is not None and self._complete(record, unit) and cell.key in self.unsettled:
                 self._count(cell, Outcome(record.status, record.seconds or 0.0))
 
     def _count(self, cell: Cell, outcome: Outcome) -> None:

@@ -37,6 +37,7 @@ class Unit:
     alone: bool = False
     tries: int = 0
     streams: tuple[int, ...] = ()
+    words: int | None = None
     block: tuple[Cell, ...] = ()
 
     @cached_property
@@ -66,7 +67,8 @@ def units_of(entries: Iterable[PlannedCell], together: int, done: Collection[str
     """
     groups: dict[object, list[PlannedCell]] = {}
     for entry in entries:
-        groups.setdefault((entry.cell.siblings, entry.streams) if together > 1 else entry.cell.key, []).append(entry)
+        alike = (entry.cell.siblings, entry.streams, entry.words)
+        groups.setdefault(alike if together > 1 else entry.cell.key, []).append(entry)
     units = []
     for group in groups.values():
         for begin in range(0, len(group), together):
@@ -75,5 +77,6 @@ def units_of(entries: Iterable[PlannedCell], together: int, done: Collection[str
             if some:
                 cells, whole = (tuple(entry.cell for entry in each) for each in (some, block))
                 cost, first = sum(entry.cost for entry in some), some[0]
-                units.append(Unit(first.kind, cells, cost, first.resources, streams=first.streams, block=whole))
+                units.append(Unit(first.kind, cells, cost, first.resources, streams=first.streams, words=first.words,
+                                  block=whole))  # fmt: skip
     return sorted(units, key=lambda unit: (-unit.cost, unit.name))

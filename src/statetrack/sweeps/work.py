@@ -15,7 +15,7 @@ from statetrack.results import AskedRecord, claims
 from statetrack.results.cell import Cell
 from statetrack.results.kinds import SeedGroup
 from statetrack.results.records import FAILED, no_result
-from statetrack.results.store import Store, no_room
+from statetrack.results.store import Store, is_complete, no_room
 from statetrack.sweeps import kinds
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit
 
@@ -49,7 +49,7 @@ def claimed(unit: Unit, store: Store) -> Iterator[tuple[list[Cell], dict[str, Ou
                 outcomes[cell.key] = Outcome(BUSY)
                 continue
             record = store.read(cell)
-            if record is not None and not record.lacks(unit.streams):  # another finished it before we had the claim
+            if record is not None and is_complete(store, record, unit.streams, unit.words):  # another was faster
                 claim.release()
                 outcomes[cell.key] = Outcome(record.status)
             else:
@@ -64,7 +64,7 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
     outcomes = {}
     began = time.monotonic()
     try:
-        work = SeedGroup(unit.cells, unit.streams, device, weights)
+        work = SeedGroup(unit.cells, unit.streams, device, weights, unit.words)
         for record in kinds.load(unit.kind).run(work, store, scratch):
             del left[record.cell.key]
             outcomes[record.cell.key] = Outcome(record.status, record.seconds or 0.0, record.reason)

@@ -22,7 +22,7 @@ from statetrack.training.evaluate import GENERALISE, TEST_LOGITS, pass_rows, to_
 from statetrack.training.memory import hand_back, ran_out_of_memory
 from statetrack.training.words import Pair, PeriodicWords, Words, hard_words, judged, powers, shortest
 
-TOKENS = {"cpu": 2**18, "cuda": 2**22}  # of one evaluation
+TOKENS = {"cpu": 2**17, "cuda": 2**22}  # of one evaluation
 ROWS = 512  # words at most that are run side by side
 WINDOW = 64  # steps at first: most networks that fail do so early
 CONFIRMED = 8  # of the shortest wrong words, how many are run alone until one is wrong there as well

@@ -1,6 +1,7 @@
 """Cells whose subject is a model that is trained: `run_job` on the seeds of one (task, model, length, protocol).
 
-Settings of a block are numbers of the protocol, and `stream`: on how many steps each cell is evaluated besides.
+Settings of a block are numbers of the protocol, and how each cell is evaluated besides: `stream`, on how many steps,
+and `words`, on hard words of how many tokens (0: none).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 
 from statetrack.errors import BadInput
 from statetrack.results import Cell, Record, Store
-from statetrack.results.cell import STREAM
+from statetrack.results.cell import STREAM, WORDS
 from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.tasks import Task, task
 from statetrack.training.memory import hand_back
@@ -36,11 +37,12 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
     with checking("protocol"):
         _rules(protocol, ())
     with checking("settings"):
-        stream, changes = _split(settings)
-        check_numbers(length, [seed], stream)
+        stream, words, changes = _split(settings)
+        check_numbers(length, [seed], stream, words)
         rules = _rules(protocol, changes)
     fuse_from()  # a wrong one would fail every cell
-    return CellRequest(Cell(the_task.name, name, length, seed, cell_protocol(rules)), (stream,) if stream else ())
+    cell = Cell(the_task.name, name, length, seed, cell_protocol(rules))
+    return CellRequest(cell, (stream,) if stream else (), words)
 
 
 def cost(wanted: CellRequest) -> float:
@@ -49,14 +51,16 @@ def cost(wanted: CellRequest) -> float:
     steps = rules.check_every * rules.most_checks
     tokens = rules.batch_at(cell.length) * steps * sum(rules.stages(cell.length)) * len(rules.rates)
     _, _, numbers = _model(cell.subject, cell.task)
-    return float(tokens + 64 * sum(wanted.streams)) * numbers
+    return float(tokens + 64 * sum(wanted.streams) + (wanted.words or 0)) * numbers
 
 
 def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
     """Train the cells' seeds side by side, and evaluate each; or only evaluate what was trained before."""
     torch.set_num_threads(1)
     first, place = work.cells[0], pick_device(work.device)
-    job = Job(_task(first.task), first.subject, work.cells, _rules_of(first), place, work.streams, warn=_warn)
+    job = Job(
+        _task(first.task), first.subject, work.cells, _rules_of(first), place, work.streams, work.words, warn=_warn
+    )
     scratch.mkdir(parents=True, exist_ok=True)
     try:
         for result in run_job(job, store, scratch / f"{first.siblings}.checkpoint.safetensors", work.weights):
@@ -74,15 +78,16 @@ def _rules_of(cell: Cell) -> Protocol:
     return Protocol(**held | {"rates": tuple(held["rates"])})
 
 
-def _split(settings: dict[str, Any]) -> tuple[int, tuple[tuple[str, Any], ...]]:
-    """The stream, and the changes to the protocol. YAML reads 1e-3 as a text, which is a number to us, and a single
-    learning rate is a list of one.
+def _split(settings: dict[str, Any]) -> tuple[int, int | None, tuple[tuple[str, Any], ...]]:
+    """The stream, the hard words, and the changes to the protocol. YAML reads 1e-3 as a text, which is a number to us,
+    and a single learning rate is a list of one.
     """
     given = {key: _whole(numbers_in(value)) for key, value in settings.items()}
-    stream = given.pop(STREAM, 0)
+    stream, words = given.pop(STREAM, 0), given.pop(WORDS, None)
     if isinstance(given.get("rates"), float | int):
         given["rates"] = [given["rates"]]
-    return stream, tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in given.items())
+    changes = tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in given.items())
+    return stream, words, changes
 
 
 def _whole(value: Any) -> Any:

@@ -19,13 +19,14 @@ from statetrack.errors import BadInput, OutOfMemory
 from statetrack.models import SequenceModel, check
 from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
 from statetrack.results.cell import STREAM
-from statetrack.results.evaluations import Evaluation, OnRows
+from statetrack.results.evaluations import Evaluation, OnRows, OnWords
 from statetrack.results.records import DIVERGED, DONE, RateTried, Training
 from statetrack.results.store import add, kept_in, read_record
 from statetrack.tasks import Task, task
-from statetrack.tasks.base import MAX_LENGTH, check_size, check_whole
+from statetrack.tasks.base import MAX_LENGTH, MAX_VALUES, check_size, check_whole
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
+from statetrack.training.breaking import on_words
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
@@ -74,6 +75,7 @@ class Job:
     rules: Protocol
     place: torch.device
     streams: tuple[int, ...] = ()
+    words: int | None = None  # tokens of hard words; None: as is usual, of what is trained here
     report: Report = lambda _: None
     tick: Tick = lambda _: None
     warn: Tick = lambda _: None
@@ -89,27 +91,28 @@ def train(
 def train_many(
     task_or_name: Task | str, model_or_name: nn.Module | str, *, length: int = 64, seeds: list[int],
     protocol_or_name: Protocol | str = "curriculum", settings: dict[str, Any] | None = None, stream: int = 0,
-    out: Path | str | None = None, device: str = "auto", report: Report = lambda _: None, tick: Tick = lambda _: None,
-    warn: Tick = lambda _: None,
+    words: int | None = None, out: Path | str | None = None, device: str = "auto", report: Report = lambda _: None,
+    tick: Tick = lambda _: None, warn: Tick = lambda _: None,
 ) -> list[Result]:  # fmt: skip
     """Train a seed after the other as replicas of one batched model, and evaluate each.
 
     `settings` change numbers of the protocol; with several learning rates in `rates`, validation chooses for each seed.
-    `stream` evaluates on so many steps as well. With a folder `out`, results, weights and a checkpoint are kept there:
-    what is there already is not done again, a run that was killed goes on where it was, and a stream that is asked for
-    later is measured on the weights that were kept. `warn` is told of a damaged result that is made again, and of a
+    `stream` evaluates on so many steps as well, `words` on hard words of so many tokens (None: as many as is usual on
+    the device; 0: none). With a folder `out`, results, weights and a checkpoint are kept there: what is there already
+    is not done again, a run that was killed goes on where it was, and a stream or a number of hard words that is asked
+    for later is measured on the weights that were kept. `warn` is told of a damaged result that is made again, and of a
     cell that is trained again because no weights of it were kept.
     """
     the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
     rules = protocol(protocol_or_name).with_changes(**(settings or {}))
     place = pick_device(device)
-    check_numbers(length, seeds, stream)
+    check_numbers(length, seeds, stream, words)
     stream = int(stream)
     fuse_from()
     subject = subject_of(model_or_name, the_task, kept=out is not None)
     cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
     streams = (stream,) if stream else ()
-    job = Job(the_task, model_or_name, cells, rules, place, streams, report, tick, warn)
+    job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn)
     with kept_in(out) as store:
         saved = checkpoint_path(store, cells) if store else None
         results = {result.cell.seed: result for result in run_job(job, store, saved)}
@@ -133,7 +136,7 @@ def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = T
         found = store.read(cell) if store else None
         if not isinstance(found, TrainingRecord):
             missing[cell.seed] = cell
-        elif found.lacks(job.streams):
+        elif found.lacks(job.streams) or found.lacks_words(job.words):
             lacking[cell] = found
         else:
             yield Result(found)
@@ -142,8 +145,12 @@ def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = T
         try:
             trained = load(store, cell)
         except BadInput as error:
-            job.warn(f"{cell}: {error}; so it is trained again for its stream")
-            missing[cell.seed] = cell
+            if found.lacks(job.streams):
+                job.warn(f"{cell}: {error}; so it is trained again for its stream")
+                missing[cell.seed] = cell
+            else:
+                job.warn(f"{cell}: {error}; so hard words are not tried on it")
+                yield Result(found)
         else:
             yield _evaluate_further(job, store, found, trained.to(job.place))
     damaged = _tell_damage(store, missing.values(), job) if store else []
@@ -160,13 +167,19 @@ def _evaluate_further(job: Job, store: Store, found: TrainingRecord, trained: Se
     """Measure what a record lacks, on the weights that were kept. Nothing else of it changes."""
     began = time.monotonic()
     evaluator = Evaluator(job.task, trained, found.cell.length, found.cell.seed)
-    more = [evaluator.stream(steps, job.tick) for steps in found.lacks(job.streams)]
+    more: list[Evaluation] = [evaluator.stream(steps, job.tick) for steps in found.lacks(job.streams)]
+    if found.lacks_words(job.words):
+        more.append(_on_words(job, found.cell, trained))
     took = (found.evaluation_seconds or 0.0) + time.monotonic() - began
     record = replace(found.with_evaluations(more), evaluation_seconds=took)
     return Result(add(store, record), trained)
 
 
-def check_numbers(length: int, seeds: list[int], stream: int) -> None:
+def _on_words(job: Job, cell: Cell, trained: SequenceModel) -> OnWords:
+    return on_words(job.task, trained, cell.length, cell.seed, job.words, job.tick)
+
+
+def check_numbers(length: int, seeds: list[int], stream: int, words: int | None = None) -> None:
     """Refuse what cannot be run before anything is."""
     for seed in seeds:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED:
@@ -175,6 +188,10 @@ def check_numbers(length: int, seeds: list[int], stream: int) -> None:
     check_whole(stream=stream)
     if isinstance(stream, bool) or not 0 <= stream <= MAX_LENGTH:
         raise BadInput(f"stream {stream} should lie in 0..{MAX_LENGTH}")
+    if words is not None:
+        check_whole(words=words)
+        if isinstance(words, bool) or (words and not length <= words <= MAX_VALUES):
+            raise BadInput(f"words {words} should be 0, or a number of tokens in {length} (the length)..{MAX_VALUES}")
 
 
 def checkpoint_path(store: Store, cells: Iterable[Cell]) -> Path:
@@ -278,6 +295,8 @@ def measure(job: Job, cell: Cell, trained: SequenceModel, training: Training, se
     """The record of one cell: everything is evaluated here, with the floors beside it."""
     began = time.monotonic()
     found = Evaluator(job.task, trained, cell.length, cell.seed).everything(job.streams, job.tick)
+    if job.words != 0:
+        found.append(_on_words(job, cell, trained))
     evaluations = tuple(_with_floors(job.task, each, cell.length) for each in found)
     took = time.monotonic() - began
     status = DONE if training.diverged_at is None else DIVERGED

@@ -152,9 +152,13 @@ def powers(pair: Pair, tokens: int) -> tuple[Power, ...]:
     """
     head, loop = pair[0][:tokens], pair[1]
     times, rest = divmod(tokens - len(head), len(loop))
-    parts = [Power([symbol], len(list(same))) for symbol, same in itertools.groupby(head)]
-    parts += [Power(list(loop), times), Power(list(loop[:rest]))]
-    return tuple(part for part in parts if part.symbols and part.times)
+    if times > 1:
+        return (*_runs(head), Power(list(loop), times), *_runs(loop[:rest]))
+    return _runs((head + 2 * loop)[:tokens])
+
+
+def _runs(symbols: Letters) -> tuple[Power, ...]:
+    return tuple(Power([symbol], len(list(same))) for symbol, same in itertools.groupby(symbols))
 
 
 @dataclass(frozen=True)
