@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from statetrack.cli import main
+from statetrack.reports import folder, tables
 from statetrack.results import Cell, Store, TrainingRecord, merge, records
 from statetrack.results.evaluations import BreakingWord, OnWords, Power
 from statetrack.results.schema import BadRecord
@@ -88,6 +89,17 @@ def test_the_long_table_has_them(tmp_path: Path) -> None:
     with (tmp_path / "a.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["words.broken_by"], row["words.broken_tokens"], row["words.broken_given"]) == ("1 0^22", "23", "")
+
+
+def test_the_report_has_them(tmp_path: Path) -> None:
+    cells = [replace(CELL, task="txc", subject="mlp", seed=seed, protocol={"name": "design"}) for seed in range(3)]
+    for cell, more in zip(cells, ([], [tried(9)], [tried(100, word(22))])):
+        Store(tmp_path).write(made(cell).with_evaluations(more))
+    table = tables.cells(folder.read(tmp_path))
+    columns = [table.headers.index(name) for name in ("seed", "broken by", "version")]
+    assert sorted([row[place] for place in columns] for row in table.rows) == [
+        [0, "", "test"], [1, "-", "test"], [2, "1 0^22", "test"]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

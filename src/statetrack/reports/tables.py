@@ -342,8 +342,8 @@ def cells(folder: Folder) -> Table:
     found = {id(run.record): run for run in folder.runs}
     lines = [_cell(record, found.get(id(record))) for record in folder.cells]
     headers = [
-        "key", "task", "model", "length", "seed", "protocol", "status", "accuracy", "floor", "last quarter", "version",
-        "reason",
+        "key", "task", "model", "length", "seed", "protocol", "status", "accuracy", "floor", "last quarter",
+        "broken by", "version", "reason",
     ]  # fmt: skip
     caption = "One row a cell, as `statetrack results` prints them."
     return Table("cells", "Every cell", caption, headers, lines, folded=True, download=True)
@@ -355,5 +355,6 @@ def _cell(record: Record, run: TrainedCell | None) -> list[Any]:
         cell.key, cell.task, cell.subject, cell.length, cell.seed,
         run.protocol if run else str(cell.protocol.get("name", "")), record.status,
         here.accuracy if here and run else None, here.floor if here and run else None,
-        here.tail_accuracy if here else None, record.version, record.reason,
+        here.tail_accuracy if here else None, record.broken_by if isinstance(record, TrainingRecord) else "",
+        record.version, record.reason,
     ]  # fmt: skip
