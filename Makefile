@@ -6,7 +6,7 @@ PYTHON ?= python3
 TORCH_FREE_PYTHON ?= python3.13
 BIN := .venv/bin
 PYTEST ?= -n auto --maxprocesses 8
-# One thread a process: torch's threads get in each other's way under load.
+# One thread per process: torch's threads get in each other's way under load.
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-torch-free lint bench clean

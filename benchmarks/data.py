@@ -4,7 +4,7 @@
     STATETRACK_NUMBA=0 python -m benchmarks.data   with numpy alone
 
 Beside it, in the same run, the row-by-row loop `s = E[x[i, j]][s]` over the uint8 element rows, which is how the
-published generator works: it gets its random numbers for nothing and only the last answer. Best of three each.
+published generator works: it gets its random numbers for free and computes only the last answer. Best of three each.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def ours(kernel: str, tanh: str = "accurate") -> Callable[..., Tensor]:
 
 
 def compiled_loop(piece: int = 8) -> Callable[..., Tensor]:
-    """torch.compile of the readable loop, `piece` steps a call: the whole of a long loop would compile for minutes."""
+    """torch.compile of the readable loop, `piece` steps per call: all of a long loop would compile for minutes."""
     step = torch.compile(lambda *x: ops.e88_scan(*x[:5], state=x[5], kernel="reference"), dynamic=False)
 
     def scan(*inputs: Tensor) -> Tensor:
@@ -214,7 +214,7 @@ def other_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
     yield measured("  PyTorch loop", tokens, e88_work(inputs, True, ours("reference")), floor, tries=1)
     if compile_loop:
         work = e88_work(inputs, True, compiled_loop())
-        yield measured("  torch.compile of the loop, 8 steps a call", tokens, work, floor, tries=1)
+        yield measured("  torch.compile of the loop, 8 steps per call", tokens, work, floor, tries=1)
     del inputs
     width = heads * n
     yield measured(f"  cuDNN LSTM of width {width}", tokens, lstm_work(batch, steps, width), tries=3)

@@ -34,7 +34,7 @@ def folder() -> Path:
 
 
 def timed(place: Path, options: Options) -> float:
-    """Milliseconds a cell that does nothing costs."""
+    """The milliseconds that a cell which does nothing costs."""
     cells, began = sweep(CELLS), time.perf_counter()
     assert run(cells, place, options).finished == CELLS
     return 1000 * (time.perf_counter() - began) / CELLS
@@ -45,9 +45,9 @@ def overhead() -> bool:
     print(f"{CELLS:,} cells that do nothing")
     place = folder()
     workers = timed(place / "workers", Options(workers=2))
-    print(f"  two workers     {workers:.2f} ms a cell (asked: under 5)")
+    print(f"  two workers     {workers:.2f} ms per cell (asked: under 5)")
     alone = timed(place / "alone", Options(workers=0))
-    print(f"  in this process {alone:.2f} ms a cell (asked: under 5)")
+    print(f"  in this process {alone:.2f} ms per cell (asked: under 5)")
     began = time.perf_counter()
     subprocess.run([sys.executable, "-m", "statetrack", "status", str(place / "workers")], check=True)
     seconds = time.perf_counter() - began
@@ -65,12 +65,12 @@ def through_ray() -> bool:
     each = timed(place / "ray", Options(ray="auto"))
     ray.shutdown()
     shutil.rmtree(place)
-    print(f"  Ray             {each:.2f} ms a cell (asked: under 20)")
+    print(f"  Ray             {each:.2f} ms per cell (asked: under 20)")
     return each < 20
 
 
 def kills(count: int = 50) -> bool:
-    """SIGKILL at random moments of a sweep of 40 cells, begun anew when it was done; then one clean run."""
+    """SIGKILL at random moments of a sweep of 40 cells, begun again when it was done; then one clean run."""
     place, moments = folder(), random.Random(1)
     log, out, twice, cut, rounds = place / "log", place / "out", 0, 0, 1
     for _ in range(count):

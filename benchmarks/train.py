@@ -71,7 +71,7 @@ def scan() -> bool:
 
 
 def stepper(name: str, replicas: int, batch: int, length: int) -> Callable[[], object]:
-    """One training step of so many replicas."""
+    """One training step of this many replicas."""
     keep_memory()
     together = Replicas([model(name, inputs=2, outputs=2, seed=seed) for seed in range(replicas)]).to(DEVICE)
     step = Stepper(together, AdamW(FlatParameters(together), 0.01, 1.0), "float32", batch_loss)

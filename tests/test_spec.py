@@ -57,7 +57,7 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
         ("regex[pattern=(ab]", r"the '\(' at character 15 of .* is left open"),
         ("regex[pattern=(a(b),alphabet=ab]", r"the '\(' at character 15 of .* is left open"),
         ("regex[pattern=ab)]", r"the '\)' at character 17 of .* closes nothing"),
-        (None, r"None should be a text such as 'fsm\[k=5\]'"),
+        (None, r"None should be text such as 'fsm\[k=5\]'"),
     ],
 )
 def test_texts_that_cannot_be_read(text: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Write the tables of docs/results.md anew from the packed cells beside this file: python docs/results/tables.py
+"""Write the tables of docs/results.md again from the packed cells beside this file: python docs/results/tables.py
 
 A table stands between a line `<!-- archive: table -->` and a line `<!-- end -->`. Most are those of the report.
 """
@@ -65,8 +65,8 @@ def costs(archive: str) -> Table:
     """Seconds that the cells of a model took, while others ran beside them."""
     took = [(*of, len(found), sum(each.seconds or 0.0 for each in found)) for of, found in alike(archive, "subject")]
     total = sum(seconds for *_, seconds in took)
-    dearest = sorted(took, key=lambda row: -row[-1])
-    rows = [[model, cells, round(seconds), f"{seconds / total:.0%}"] for model, cells, seconds in dearest]
+    costliest = sorted(took, key=lambda row: -row[-1])
+    rows = [[model, cells, round(seconds), f"{seconds / total:.0%}"] for model, cells, seconds in costliest]
     return Table("costs", "", "", ["model", "cells", "seconds", "share"], rows)
 
 

@@ -6,7 +6,7 @@
     group  = st.group("psl3_4")
     model  = st.model("e88-gain-1l", inputs=task.inputs, outputs=task.outputs)
     result = st.train(task, model, length=64, seed=0)
-    found  = st.diagnose(task, result.model, trained=64)
+    diagnosis = st.diagnose(task, result.model, trained=64)
 
 Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train` and `diagnose` torch.
 """

@@ -16,7 +16,7 @@ PART = 3  # letters of a name that are enough to find the rest
 
 
 class BadInput(ValueError):
-    """What was asked for cannot be: a wrong name, value or file. The command line prints it and exits with 2."""
+    """What was asked for cannot be done: a wrong name, value or file. The command line prints it and exits with 2."""
 
 
 class MissingExtra(BadInput):

@@ -106,6 +106,6 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def copy_whole(path: Path, target: Path) -> None:
-    """Copy one file likewise."""
+    """Copy one file in the same way."""
     with together(target) as (part,):
         shutil.copyfile(path, part)

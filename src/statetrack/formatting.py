@@ -1,6 +1,6 @@
-"""How numbers are written, in what verbs print, page, tables, LaTeX, Markdown and data alike.
+"""How numbers are written wherever they appear: in a terminal, on the page, in tables, LaTeX, Markdown and data.
 
-One rule: they are rounded, but what is below 1 never reads as 1. A share of .9996 is `.999`, and only 1 is `1`.
+One rule: they are rounded, but a number below 1 never reads as 1. A share of .9996 is `.999`, and only 1 is `1`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def number(value: float) -> str:
 
 
 def short(value: Any) -> Any:
-    """A number with the digits that matter; what is no float stays as it is.
+    """A number with the digits that matter; anything but a float stays as it is.
 
     >>> short(0.123456789), short(0.99999999), short(3.0), short("a")
     (0.123457, 0.999999, 3, 'a')

@@ -29,7 +29,7 @@ _KEY = re.compile(r"[a-z_][a-z0-9_]*")
 def parse(text: str) -> tuple[str, dict[str, str]]:
     """Split a task's text into its name and its parameters, both still text."""
     if not isinstance(text, str):
-        raise BadInput(f"{text!r} should be a text such as 'fsm[k=5]'")
+        raise BadInput(f"{text!r} should be text such as 'fsm[k=5]'")
     text = text.strip()
     name, inside = _split_off_brackets(text)
     if not name:
@@ -87,7 +87,7 @@ def typed(value: Any, kind: Any, where: str) -> Any:
 
 
 def _describe(kind: Any) -> str:
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     return names.get(kind, "a list of numbers such as [1,2,1]")
 
 

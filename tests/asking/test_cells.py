@@ -95,7 +95,7 @@ def test_shipped_sweeps_of_language_models(name: str, count: int) -> None:
         ({"subjects": ["ask:hf:./nowhere"]}, "no such file or folder"),
         ({"subjects": ["ask:none implicit"]}, "solver implicit needs a model"),
         ({"subjects": ["ask:hf:x random"]}, "solver random needs no model: write ask:none random"),
-        ({"subjects": ["ask:hf:x table ids"]}, "ids is a style, and so is one before it"),
+        ({"subjects": ["ask:hf:x table ids"]}, "ids is a style, and so is a word before it"),
         ({"subjects": ["ask:hf:x table"]}, "style and relabel belong to permutation groups"),
         ({"protocol": "design"}, "protocol 'design' should be 'ask'"),
         ({"settings": {"histroy": "own"}}, "unknown setting 'histroy'; did you mean history"),

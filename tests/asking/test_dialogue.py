@@ -113,7 +113,7 @@ def test_numbers_in_words() -> None:
         ({"every": "2"}, "every='2' should be a whole number"),
         ({"every": 2.5}, "every=2.5 should be a whole number"),
         ({"limit": True}, "limit=True should be a whole number"),
-        ({"way": 1}, "way=1 should be a text"),
+        ({"way": 1}, "way=1 should be text"),
         ({"relabel": "x"}, "relabel='x' should be a whole number"),
         ({"keep_reasoning": 1}, "keep_reasoning=1 should be true or false"),
         ({"distractors": "chatter"}, "distractors='chatter' should be a list of names"),

@@ -241,7 +241,7 @@ def test_an_estimate_before_anything_is_asked(capsys: pytest.CaptureFixture[str]
         (["txc", "--solver", "oracle", "--style", "table"], "permutation groups"),
         (["txc", "--solver", "oracle", "--regime", "slow"], "unknown regime"),
         (["txc", "--model", "nothing"], "PROVIDER/MODEL"),
-        (["txc", "--solver", "oracle", "--out", "no/such/place"], "is no folder"),
+        (["txc", "--solver", "oracle", "--out", "no/such/place"], "is not a folder"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

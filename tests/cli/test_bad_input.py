@@ -27,7 +27,7 @@ BAD = [
     ("show automaton[file=none.yaml]", "none.yaml"),
     ('show regex[pattern="(ab"]', "(ab"),
     ("show <[1,0,2],[1,0]>", "generator 2 has degree 2, but generator 1 has degree 3"),
-    ("show <[0,0,1]>", "0 stands twice"),
+    ("show <[0,0,1]>", "0 appears twice"),
     ("list taks", "did you mean tasks"),
     ("data s5 --length 0 --out a.jsonl", "length 0 should lie in 1..16777216"),
     ("data s5 --length -1 --out a.jsonl", "length -1 should lie in 1..16777216"),

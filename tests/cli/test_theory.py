@@ -44,7 +44,7 @@ def test_predictions_about_weights_and_about_training(capsys: pytest.CaptureFixt
 
 def test_reflections(capsys: pytest.CaptureFixture[str]) -> None:
     a5, s7 = out("reflections a5 s7", capsys).splitlines()
-    assert "a5         2 reflections a token" in a5
+    assert "a5         2 reflections per token" in a5
     assert "at most 6" in s7
     assert json.loads(out("reflections a5 s7 --json", capsys))["s7"]["exact"] is False
 

@@ -69,7 +69,7 @@ def test_a_model_of_ones_own_from_a_file(tmp_path, capsys):
         (["txc", "mlp", "--set", "batches=3"], "did you mean batch"),
         (["txc", "mlp", "--protocol", "desing"], "did you mean design"),
         (["txc", "mlp", "--device", "tpu9"], "should be auto, cpu or cuda"),
-        (["txc", "mlp", "--out", "no/such/place"], "is no folder"),
+        (["txc", "mlp", "--out", "no/such/place"], "is not a folder"),
         (["txc", "transformer[positions=32]", "--length", "64"], "has 32 positions; length 64 does not fit"),
         (["txc", "mlp[wdith=3]"], "no option 'wdith'"),
         (["txc", "nowhere.py:Model"], "no file nowhere.py"),

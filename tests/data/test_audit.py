@@ -133,7 +133,7 @@ def test_a_map_that_is_no_group(tmp_path: Path) -> None:
     path.write_text(json.dumps(metadata))
     findings = audit(tmp_path / "s4").findings
     assert "the permutation map gives 1 permutations under more than one ID" in findings
-    assert "the permutation map is no group: its 23 permutations generate 24" in findings
+    assert "the permutation map is not a group: its 23 permutations generate 24" in findings
 
 
 def test_lengths_go_to_the_nearest_bucket(tmp_path: Path) -> None:
@@ -249,8 +249,8 @@ def test_isomorphic_groups_on_other_points_are_the_same_group(tmp_path: Path) ->
         ('{"input_sequence": "", "target": "1"}', "row 3: input_sequence: there is no number in it"),
         ('{"input_sequence": "1 2", "target": "1 2"}', "row 3: target should be the number of one element"),
         ('{"input_sequence": "1 2", "target": "-1"}', "row 3: target: '-1' is not the number"),
-        ('{"input_sequence": [1, 2], "target": "1"}', r"row 3: input_sequence should be a text, not \[1, 2\]"),
-        ('{"input_sequence": "1 2", "target": null}', "row 3: target should be a text, not null"),
+        ('{"input_sequence": [1, 2], "target": "1"}', r"row 3: input_sequence should be text, not \[1, 2\]"),
+        ('{"input_sequence": "1 2", "target": null}', "row 3: target should be text, not null"),
         ("", "row 3: broken JSON"),
     ],
 )
@@ -320,5 +320,5 @@ def test_a_map_that_generates_a_huge_group_is_still_counted(tmp_path: Path) -> N
     result = audit(folder)
     assert result.facts["labels"]["both"] == 1
     assert result.facts["group"]["order"] == 2432902008176640000
-    assert any("is no group" in finding for finding in result.findings)
+    assert any("is not a group" in finding for finding in result.findings)
     assert any("is not c20" in finding for finding in result.findings)

@@ -70,7 +70,7 @@ def test_an_archive_with_other_files_is_refused_whole(name: str, folder: Path, t
         member = tarfile.TarInfo(name)
         member.size = 2
         tar.addfile(member, io.BytesIO(b"{}"))
-    with pytest.raises(BadInput, match="no file of a packed folder"):
+    with pytest.raises(BadInput, match="does not belong in a packed folder"):
         unpack(tmp_path / "a.tar", tmp_path / "back")
     assert not (tmp_path / "back").exists()
     assert not list(tmp_path.rglob("evil.json"))
@@ -179,7 +179,7 @@ REFUSED = [
     ("sweep demo --out out --part x", "--part x should be of the form 2/4"),
     ("sweep demo --out out --workers -1", "workers=-1 should be 0"),
     ("sweep demo --out out --workers 1 --ray auto", "not on both"),
-    ("sweep demo --out nowhere/out", "nowhere is no folder"),
+    ("sweep demo --out nowhere/out", "nowhere is not a folder"),
     ("sweep demo --out out --device gpu", "device 'gpu' should be auto, cpu or cuda"),
     ("sweep demo --out out --limit-seconds nan", "limit_seconds=nan should be above 0"),
     ("sweep demo --out out --model hf:x", "demo.yaml has no place for a language model"),
@@ -190,7 +190,7 @@ REFUSED = [
     ("pack nowhere a.tar", "nowhere is not there"),
     ("pack . a.zip", "a.zip should end in .tar"),
     ("unpack nowhere.tar out", "nowhere.tar cannot be read"),
-    ("unpack words.tar out", "words.tar cannot be read: it is no whole tar file"),
+    ("unpack words.tar out", "words.tar cannot be read: it is not a whole tar file"),
 ]
 
 

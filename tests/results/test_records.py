@@ -288,7 +288,7 @@ def test_a_result_is_better_than_a_reason() -> None:
             "evaluations[0].interval[1]",
         ),
         ({"evaluations": [{"kind": "row"}]}, "evaluations[0] is 'row', not one of rows, stream"),
-        ({"accuracy": 1.0}, "nothing of TrainingRecord is called accuracy"),
+        ({"accuracy": 1.0}, "TrainingRecord has no field accuracy"),
         ({"evaluations": []}, "it was not evaluated at the length trained on"),
         ({"kind": []}, "[] is no kind of record"),
         ({"format": None}, "no kind of record"),

@@ -104,10 +104,10 @@ REFUSED = [
     ("note: more seeds", "notes: more", "line 14: unknown key 'notes'; did you mean note"),
     ("note: more seeds", "resources: {cpus: some}", "resources: cpus=some should be a name and a number"),
     ("name: small", "name: ../small", "line 1: name '../small' should be usable as the name of a file"),
-    ("blocks:", "blocks: [", "no YAML"),
-    ("    note: more seeds", "    seeds: 2", "'seeds' stands twice"),
+    ("blocks:", "blocks: [", "not valid YAML"),
+    ("    note: more seeds", "    seeds: 2", "'seeds' appears twice"),
     ("subjects: [mlp]", 'subjects: ["ask:{model} implicit"]', "line 10: 'ask:{model} implicit' needs a model"),
-    ("subjects: [mlp]", "subjects: [transformer]\n    lengths: [8, 5000]", "'lengths' stands twice"),
+    ("subjects: [mlp]", "subjects: [transformer]\n    lengths: [8, 5000]", "'lengths' appears twice"),
 ]
 
 

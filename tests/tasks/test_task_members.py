@@ -209,7 +209,7 @@ def test_what_theory_makes_of_facts() -> None:
         "track_the_stat.mode": "unbounded counters: at most log2 C(t+99, 99) bits after t numbers, 318 after 300",
         "stream.echo[k=1]": "100^1, the last 1 number: 6.64 bits",
         "stream.window_median": "100^5, the last 5 numbers: 33.22 bits",
-        "stream.distinct": "2^100, one bit a number: 100 bits",
+        "stream.distinct": "2^100, one bit per number: 100 bits",
         "cups": "5, minimal automaton: 2.32 bits",
         "variables": "1000, minimal automaton: 9.97 bits",
     }

@@ -1,7 +1,7 @@
 """How an answer is written, and how a reply is read.
 
 The strict reader follows Track the Stat: after strip and lower-case, the first `[tag: value]` with exactly one space.
-The lenient reader takes whatever can be meant; what the strict one reads, it reads alike.
+The lenient reader takes whatever may be meant as an answer; what the strict one can read, it reads the same way.
 
 >>> median = Form("median")
 >>> median.write("63"), median.read("So it is **[Median: 63.0]**."), median.read("[median:63]")
@@ -22,7 +22,7 @@ Value = float | str | tuple[int, ...]
 """What a reply means: a number rounded to one decimal, words in lower case, or the images of a permutation."""
 
 NUMBER, WORDS, IMAGES, CYCLES = "number", "words", "images", "cycles"
-MOST_WORDS = 1000  # so many different answers in words are looked for one by one
+MOST_WORDS = 1000  # up to this many different answers in words are looked for one by one
 
 _PATTERNS = {
     NUMBER: r"[0-9]+(?:\.[0-9]+)?",
@@ -54,7 +54,7 @@ class Form:
         return f"[{self.tag}: {answer}]" if self.tag else answer
 
     def value(self, text: str) -> Value | None:
-        """What a written answer means; None for what is no permutation of the right points."""
+        """What a written answer means; None for what is not a permutation of the right points."""
         if self.kind == NUMBER:
             return round(float(text), 1)
         if self.kind == WORDS:
@@ -118,7 +118,7 @@ def form(task: Task, tag: str) -> Form:
 
 
 def _images(text: str, degree: int, cycles: bool) -> tuple[int, ...] | None:
-    """The images of the points 0..degree-1; None where the text is no permutation of them."""
+    """The images of the points 0..degree-1; None where the text is not a permutation of them."""
     if not cycles:
         images = _points(text, degree)
         return images if sorted(images) == list(range(degree)) else None
@@ -134,7 +134,7 @@ def _images(text: str, degree: int, cycles: bool) -> tuple[int, ...] | None:
 
 
 def _points(text: str, degree: int) -> tuple[int, ...]:
-    """The numbers in a text; one too long to be a point stands as `degree`, which is none."""
+    """The numbers in a text; one too long to be a point stands as `degree`, which is not a point."""
     return tuple(int(digits) if len(digits) < 6 else degree for digits in re.findall(r"[0-9]+", text))
 
 

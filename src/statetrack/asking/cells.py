@@ -111,7 +111,7 @@ def _read(text: str) -> tuple[str, Solver, dict[str, str]]:
     for word in words:
         kind = "style" if word in STYLES else "regime" if word in REGIMES else "solver"
         if kind in rules or (kind == "solver" and who is not None):
-            raise BadInput(f"{text!r} names two of a kind: {word} is a {kind}, and so is one before it")
+            raise BadInput(f"{text!r} names two of a kind: {word} is a {kind}, and so is a word before it")
         if kind == "solver":
             who = solver(word)
         else:

@@ -185,7 +185,7 @@ class Episode:
         return (found[0] if found else text.strip()) or NO_REPLY
 
     def _with(self, text: str) -> list[Message]:
-        """The history and one more message. With the replies absent, all inputs stand in one message, one a line."""
+        """The history and one more message. With the replies absent, all inputs stand in one message, one per line."""
         if self._absent and self.messages and self.messages[-1]["role"] == "user":
             return [*self.messages[:-1], {"role": "user", "content": f"{self.messages[-1]['content']}\n{text}"}]
         return [*self.messages, {"role": "user", "content": text}]

@@ -43,7 +43,7 @@ def max_length(episode: EpisodeRecord, compat: bool = False) -> int:
 
 
 def results(episodes: Sequence[EpisodeRecord], compat: bool = False) -> dict[str, float]:
-    """The result keys of Track the Stat; nothing for no episodes. The standard deviation is the population's."""
+    """The result keys of Track the Stat; an empty dict for no episodes. The standard deviation is the population's."""
     if not episodes:
         return {}
     lengths = [max_length(episode, compat) for episode in episodes]

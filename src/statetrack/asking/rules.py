@@ -24,7 +24,7 @@ _WORDS = ("way", "style", "regime", "parser")  # rules whose value says which ru
 class Rules:
     """The rules of one evaluation.
 
-    way          turns: one input a turn; whole: the sequence in the prompt, one answer
+    way          turns: one input per turn; whole: the sequence in the prompt, one answer
     style        how permutations are written: ids, table, cycles, generators
     shots        worked examples in a whole prompt
     relabel      a seed that shuffles the IDs of a group's elements; None leaves them
@@ -94,7 +94,7 @@ class Rules:
 
     @property
     def changed(self) -> str:
-        """The rules that are not as by default, in a few words.
+        """The rules that differ from the defaults, in a few words.
 
         >>> Rules(way="whole", style="table", shots=2).changed
         'whole, table, shots=2'
@@ -127,7 +127,7 @@ def _rules_in(protocol: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def how(protocol: Mapping[str, Any]) -> str:
-    """The rules of a cell's protocol that are not as by default, in words; those of another version, all of them.
+    """The rules of a cell's protocol that differ from the defaults, in words; all of them if another version wrote it.
 
     >>> how({"name": "ask", "way": "turns", "history": "own", "teacher_forced": True}), how({"name": "ask", "mood": 3})
     ('history=own, teacher-forced', 'mood 3')

@@ -44,8 +44,8 @@ def ask(
 ) -> list[AskedRecord]:  # fmt: skip
     """The records of these samples, in their order. `engine` is called only if there is something to ask.
 
-    They are kept in the folder `out`, or in a store that is open already. Where a server is dead, the samples that it
-    was not asked for any more have no record.
+    They are kept in the folder `out`, or in a store that is open already. Where a server is dead, the samples that
+    were no longer asked have no record.
     """
     if solver.needs_model and engine is None:
         raise BadInput(f"solver {solver.name} needs a model: --model SPEC")
@@ -82,7 +82,7 @@ class _Book:
             self.store.write(record)
 
     def tell(self, turns: int) -> None:
-        """Report, after so many more turns."""
+        """Report progress after this many more turns."""
         self.turns += turns
         self.report(len(self.records), self.turns)
 

@@ -10,7 +10,7 @@ from statetrack.asking.dialogue import Dialogue
 from statetrack.asking.prompts import OK
 
 PER_MESSAGE = 4  # what a chat format adds to a message: its role and its two ends
-THOUGHTS = 300  # tokens of reasoning a turn that an estimate assumes in the regime 'thinking'
+THOUGHTS = 300  # tokens of reasoning per turn that an estimate assumes in the regime 'thinking'
 _PIECES = re.compile(r"[0-9]{1,3}|[A-Za-z]{1,7}|[^\sA-Za-z0-9]")
 
 

@@ -29,9 +29,9 @@ def command(
     solver: Annotated[str, typer.Option(help="Who answers; `statetrack list solvers` lists them.")] = "implicit",
     samples: Annotated[int, typer.Option(help="How many samples.")] = SAMPLES,
     first: Annotated[int, typer.Option(help="The number of the first sample.")] = 0,
-    length: Annotated[int | None, typer.Option(help="Inputs a sample: 300 turn by turn, 20 whole.")] = None,
+    length: Annotated[int | None, typer.Option(help="Inputs per sample; default: 300 turn by turn, 20 whole.")] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for the results; a second run goes on there.")] = None,
-    way: Annotated[str, typer.Option(help="turns: one input a turn; whole: all in one prompt.")] = "turns",
+    way: Annotated[str, typer.Option(help="turns: one input per turn; whole: all in one prompt.")] = "turns",
     style: Annotated[str, typer.Option(help="Permutations as ids, table, cycles or generators.")] = "ids",
     shots: Annotated[int, typer.Option(help="Worked examples in a whole prompt.")] = 0,
     relabel: Annotated[int | None, typer.Option(help="A seed that shuffles the IDs of a group.")] = None,
@@ -42,7 +42,7 @@ def command(
     ] = "stop",
     every: Annotated[int, typer.Option(help="Ask at every n-th input only.")] = 1,
     distractor: Annotated[
-        list[str] | None, typer.Option(help="chatter, streams, words or retractions; may be given again.")
+        list[str] | None, typer.Option(help="chatter, streams, words or retractions; may be repeated.")
     ] = None,
     parser: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
     room: Annotated[int, typer.Option(help="Tokens a reply may have; 0: 32 instant, 2048 thinking.")] = 0,
@@ -84,7 +84,7 @@ def command(
             report=lambda ended, turns: move(completed=ended, description=f"asking, {turns:,} turns"),
         )  # fmt: skip
     episodes = [record.episode for record in records]
-    whole = [record.episode for record in records if record.status == DONE]  # no server's failure is in a mean
+    whole = [record.episode for record in records if record.status == DONE]  # a server's failure is in no mean
     cell = records[0].cell
     summary = {"task": cell.task, "subject": cell.subject, "length": cell.length, "protocol": cell.protocol,
                **({"chance": 1 / chosen.outputs} if way == "whole" else {}),

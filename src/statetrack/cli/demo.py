@@ -1,4 +1,4 @@
-"""`statetrack demo`: the question and its answer in small, on a laptop's CPU."""
+"""`statetrack demo`: the question and its answer on a small scale, on a laptop's CPU."""
 
 from __future__ import annotations
 

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 def command(
     folder: Annotated[Path, typer.Argument(help="A folder of cells with their weights, as train and sweep leave it.")],
-    cells: Annotated[int | None, typer.Option(help="At most so many cells.")] = None,
-    key: Annotated[list[str] | None, typer.Option(help="Only the cell whose key begins so; may be repeated.")] = None,
+    cells: Annotated[int | None, typer.Option(help="At most this many cells.")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="Only the cell whose key begins with this; may be repeated.")
+    ] = None,
     length: Annotated[
-        int | None, typer.Option(help="Positions to look at; else 16 times the length trained on, up to 1,024.")
+        int | None, typer.Option(help="Positions to look at: else 16 times the length trained on, up to 1,024.")
     ] = None,
     stream: Annotated[
-        int | None, typer.Option(help="Steps at most to see where it fails: 16,384, or fewer for a large model.")
+        int | None, typer.Option(help="Most steps run to see where it fails: else 16,384, or fewer for a large model.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Diagnose again what is diagnosed already.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what compares the cells as JSON.")] = False,

@@ -10,7 +10,8 @@ from pathlib import Path
 def command() -> None:
     """Print the folder with our tasks for lm-evaluation-harness.
 
-    It is needed where lm_eval lies elsewhere than pip put statetrack, in a checkout say; else lm_eval has the tasks.
+    It is needed where lm_eval runs from elsewhere than pip put statetrack, such as from a checkout. Otherwise lm_eval
+    finds the tasks by itself.
 
     Example: statetrack lm-eval-path
     """

@@ -28,7 +28,7 @@ def command(
 
 
 def report(joined: MergeSummary, out: Path) -> None:
-    """Say what came in, and compare the diagnosed cells anew if there are more."""
+    """Say what came in, and compare the diagnosed cells again if there are more."""
     from statetrack.results import Store
     from statetrack.verdicts.comparison import compare_again
 

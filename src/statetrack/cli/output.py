@@ -8,21 +8,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-UNCUT = 10_000  # columns where nobody looks on: a program that reads lines should find them whole
+UNCUT = 10_000  # columns where output is not a terminal: a program that reads lines should find them whole
 GAP = 2  # between two columns
-UNBROKEN = 16  # a cell of at most so many characters stays on one line
+UNBROKEN = 16  # a cell of at most this many characters stays on one line
 
 Row = Sequence[str]
 
 
 def print_json(fields: Any) -> None:
-    """One JSON value, with what a program may not read as a number kept out."""
+    """One JSON value; NaN and infinity, which not every program can read, are refused."""
     print(json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], groups: int = 0) -> None:
-    """Columns side by side. In a terminal that is too narrow for them, nothing is cut off: the first columns, so many
-    as there are `groups`, become a line above the rows that share them; long cells are broken; and where that is not
+    """Columns side by side. In a terminal that is too narrow for them, nothing is cut off: the first
+    `groups` columns become a line above the rows that share them; long cells are broken; and where that is not
     enough, each row is a list.
     """
     from rich.console import Console
@@ -101,7 +101,7 @@ def _print_lists(headers: Row, rows: Sequence[Row]) -> None:
 
 
 def open_page(path: Path) -> None:
-    """Show a page in the browser, or say that there is none."""
+    """Show a page in the browser, or say that there is no browser."""
     import webbrowser
 
     if not webbrowser.open(path.resolve().as_uri()):

@@ -19,7 +19,7 @@ def command(
         bool, typer.Option("--checkpoints", help="Checkpoints of cells under way as well, to go on elsewhere.")
     ] = False,
     diagnoses: Annotated[
-        bool, typer.Option("--diagnoses/--no-diagnoses", help="What diagnose found of the cells.")
+        bool, typer.Option("--diagnoses/--no-diagnoses", help="What diagnose found out about the cells.")
     ] = True,
 ) -> None:
     """Pack the records and diagnoses of a folder into one file, the same bytes for the same cells.

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from statetrack.asking import Dialogue, Request
     from statetrack.results.records import EpisodeRecord
 
-WIDEST = 100  # columns that are read with ease
+WIDEST = 100  # columns that are easy to read
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
 
 
 def command(
     task: Annotated[str, typer.Argument(help="The task's text, such as track_the_stat.median or cups[n=3].")],
     sample: Annotated[int, typer.Option(help="Which sample.")] = 0,
-    length: Annotated[int | None, typer.Option(help="Inputs; 300 where nothing is said.")] = None,
+    length: Annotated[int | None, typer.Option(help="How many inputs; default: 300.")] = None,
     history: Annotated[str, typer.Option(help="hidden: only the newest input is on the screen; or shown.")] = "hidden",
     state: Annotated[bool, typer.Option(help="Show the state as well, as for the explicit solver.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for the result.")] = None,

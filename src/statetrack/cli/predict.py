@@ -13,7 +13,7 @@ def command(
     model: Annotated[str, typer.Argument(help="A model's name, such as e88-gain-1l; `list models` lists them.")],
     task: Annotated[str, typer.Argument(help="The task's text, such as s5 or fsm[k=5].")],
     training: Annotated[
-        bool, typer.Option("--training", help="What training finds, and not which weights exist.")
+        bool, typer.Option("--training", help="Say what training finds, instead of which weights exist.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

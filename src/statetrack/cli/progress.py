@@ -1,4 +1,4 @@
-"""Progress on the standard error: a bar where a person looks on, else a line now and then."""
+"""Progress on standard error: a bar in a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 10.0  # between two lines
 def progress(parts: str, words: str = "", total: float | None = None, verb: str = "") -> Iterator[Callable[..., None]]:
     """A function that moves a bar of these parts: by `completed=`, `description=` and so on, as rich names them.
 
-    Where nobody looks on, its first argument is printed now and then, as `verb: line`; without a verb nothing is.
+    Outside a terminal, its first argument is printed now and then, as `verb: line`; without a verb nothing is.
     """
     if not sys.stderr.isatty():
         yield now_and_then(verb)
@@ -35,7 +35,7 @@ def progress(parts: str, words: str = "", total: float | None = None, verb: str 
 
 
 def now_and_then(verb: str) -> Callable[..., None]:
-    """Prints what it is told last, as `verb: line`, but not more often than every so many seconds."""
+    """Prints the line it is given, as `verb: line`, at most once every SECONDS."""
     last = time.monotonic()
 
     def say(line: str = "", **moved: Any) -> None:

@@ -1,4 +1,4 @@
-"""`statetrack reflections`: how many reflections a token a group needs."""
+"""`statetrack reflections`: how many reflections per token a group needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def command(
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Groups, such as s5, q8 or psl2_7.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say how many reflections a token a group needs, in one head and with its parts in heads of their own.
+    """Say how many reflections per token a group needs, in one head and with its parts in heads of their own.
 
     Example: statetrack reflections s3 s4 a5 q8
     """
@@ -27,4 +27,4 @@ def command(
         return
     for text, least in known.items():
         bound = "" if least.exact else " at most"
-        print(f"{text:10}{bound} {least.least} reflections a token in one head, {least.each} each in {least.heads}")
+        print(f"{text:10}{bound} {least.least} reflections per token in one head, {least.each} each in {least.heads}")

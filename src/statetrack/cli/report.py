@@ -23,7 +23,7 @@ def command(
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Write one HTML page of a folder of results that works offline, and a Markdown summary beside it.
+    """Write a folder of results as one HTML page that works offline, with a Markdown summary beside it.
 
     Example: statetrack report demo-results --open
     """

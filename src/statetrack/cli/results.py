@@ -1,4 +1,4 @@
-"""`statetrack results`: one row a cell."""
+"""`statetrack results`: one row per cell."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SHARED = 3  # of these columns, and of those of what was asked: what the rows of
 
 def command(
     folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file; - for the standard output.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file; - for standard output.")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Write a Parquet file.")] = None,
 ) -> None:
     """Print the main numbers, or write those of every cell as CSV or Parquet.
 
-    What was trained has a row a cell. What was asked has a row for all its samples, with its tokens.
+    What was trained has one row per cell. What was asked has one row for all its samples, with its tokens.
 
     Example: statetrack results demo-results --csv demo.csv
     """

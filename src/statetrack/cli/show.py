@@ -21,7 +21,7 @@ def command(
     task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or track_the_stat.median.")],
     length: Annotated[int, typer.Option(help="The length of rows that the floors are for.")] = 64,
     passport_only: Annotated[
-        bool, typer.Option("--passport", help="Only what it is; also of several tasks: all, nc1_groups, ...")
+        bool, typer.Option("--passport", help="Only what it is; also for several tasks: all, nc1_groups, ...")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`statetrack status`: how a folder of cells stands."""
+"""`statetrack status`: how far a folder of cells has got."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _print(found: Status) -> None:
         rows.append(["all of the folder", *(found.counts[each] for each in ORDER)])
     print_table(["sweep", *ORDER], rows)
     if any(found.counts[name] for name in ("missing", "running", "failed")):
-        units = f"{found.workers} at work now" if found.workers else "nobody at work now, so on one worker"
+        units = f"{found.workers} at work now" if found.workers else "nobody is at work now, so for one worker"
         print(f"time left: {duration(found.seconds_left)} ({units})")
     for reason, count in found.skipped.items():
         print(f"skipped {count}: {reason}")

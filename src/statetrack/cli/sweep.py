@@ -36,7 +36,7 @@ def command(
     ] = False,
     part: Annotated[str | None, typer.Option(help="Only one part of it, such as 2/4, to run on many machines.")] = None,
     limit_seconds: Annotated[
-        float | None, typer.Option(help="Stop after so long; the next run goes on from there.")
+        float | None, typer.Option(help="Stop after this long; the next run goes on from there.")
     ] = None,
     weights: Annotated[bool, typer.Option("--weights/--no-weights", help="Keep the trained weights.")] = True,
     models: Annotated[
@@ -44,7 +44,7 @@ def command(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = False,
 ) -> int:
-    """Run every cell of a sweep that the folder does not hold yet. Kill it anywhere; the next run goes on.
+    """Run every cell of a sweep that the folder does not hold yet. Kill it at any moment; the next run goes on.
 
     The exit code is 0 when every cell is finished or skipped, 1 when some failed or are left.
 

@@ -29,14 +29,14 @@ def command(
     seeds: Annotated[int, typer.Option(help="How many seeds, trained side by side as replicas of one model.")] = 1,
     protocol: Annotated[str, typer.Option(help="curriculum or design.")] = "curriculum",
     rates: Annotated[
-        str | None, typer.Option("--lr", help="One learning rate, or several: validation chooses, 1e-3,3e-3.")
+        str | None, typer.Option("--lr", help="One learning rate, or several for validation to choose from: 1e-3,3e-3.")
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another number for the protocol: --set batch=64")
     ] = None,
-    stream: Annotated[int, typer.Option(help="Evaluate on so many steps as well, up to a million.")] = 0,
+    stream: Annotated[int, typer.Option(help="Also evaluate on a stream of this many steps, up to a million.")] = 0,
     words: Annotated[
-        int | None, typer.Option(help="Tokens of hard words to test on: 0 for none; by default as many as is usual.")
+        int | None, typer.Option(help="Tokens of hard words to test on: 0 for none; by default the usual number.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for results, weights and the checkpoint.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

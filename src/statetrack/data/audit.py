@@ -100,7 +100,7 @@ def _group(data: DataSet, claimed: StatedGroup | None, known: PermutationMap) ->
     if known.distinct < len(known.ids):
         wrong.append(f"the permutation map gives {len(known.ids) - known.distinct} permutations under more than one ID")
     if known.distinct != real.order:
-        wrong.append(f"the permutation map is no group: its {known.distinct} permutations generate {real.order}")
+        wrong.append(f"the permutation map is not a group: its {known.distinct} permutations generate {real.order}")
     if claimed:
         own = group(claimed.name)
         facts["is_claimed"] = invariants(own) == invariants(real)

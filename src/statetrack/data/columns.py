@@ -1,6 +1,6 @@
 """A column of a data set, in bulk: the same numbers as JSON text or as an Arrow array.
 
-The kinds are the ones that data sets of tasks need: `Joined` ("3 1 4"), `Listed` ([3, 1, 4]), `Whole` (one integer a
+The kinds are the ones that data sets of tasks need: `Joined` ("3 1 4"), `Listed` ([3, 1, 4]), `Whole` (one integer per
 row) and `Same` (one value for all rows).
 """
 
@@ -59,7 +59,7 @@ class Column(Protocol):
         """The JSON text of every row, or one text for all."""
 
     def arrow(self, rows: int) -> Any:
-        """A pyarrow array of so many rows."""
+        """A pyarrow array of this many rows."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Coded:
 
 
 class Joined(Coded):
-    """Words with spaces between them, as one string a row."""
+    """Words with spaces between them, as one string per row."""
 
     def json(self) -> list[bytes]:
         return [b'"%b"' % text for text in _cut(*self.alphabet.spaced.join(self.codes, self.starts))]
@@ -84,7 +84,7 @@ class Joined(Coded):
 
 
 class Listed(Coded):
-    """A list of numbers a row."""
+    """A list of numbers for each row."""
 
     def json(self) -> list[bytes]:
         return [b"[%b]" % text for text in _cut(*self.alphabet.listed.join(self.codes, self.starts))]
@@ -100,7 +100,7 @@ class Listed(Coded):
 
 @dataclass(frozen=True)
 class Whole:
-    """One integer a row."""
+    """One integer per row."""
 
     values: NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Count what the rows of a split hold: labels, IDs, lengths, declared columns and what tells equal rows."""
+"""Count what the rows of a split hold: labels, IDs, lengths, declared columns, and which rows are equal."""
 
 from __future__ import annotations
 
@@ -149,5 +149,5 @@ def _sequences(symbols: int, length: int) -> float:
 
 
 def _hit(draws: int, sequences: float) -> float:
-    """The chance that one of so many sequences is among the draws."""
+    """The chance that a given one of these sequences is among the draws."""
     return float(-np.expm1(draws * np.log1p(-1 / sequences))) if sequences > 1 else float(draws > 0)

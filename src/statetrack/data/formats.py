@@ -27,7 +27,7 @@ class Format(ABC):
 
     @abstractmethod
     def write(self, rows: int, chunk: Chunk) -> None:
-        """Append so many rows."""
+        """Append a chunk of this many rows."""
 
     def finish(self) -> str:
         """Write what belongs at the end and give the sha256 of the whole."""
@@ -41,7 +41,7 @@ class Format(ABC):
 
 
 class JsonLines(Format):
-    """One JSON object a line, as json.dumps writes it."""
+    """One JSON object per line, as json.dumps writes it."""
 
     def write(self, rows: int, chunk: Chunk) -> None:
         pieces, varying = [], []
@@ -101,7 +101,7 @@ class Parquet(ArrowFormat):
 
 
 class ArrowStream(ArrowFormat):
-    """The file inside a data set folder: Arrow's streaming format, a chunk a record batch."""
+    """The file inside a data set folder: Arrow's streaming format, one record batch for each chunk."""
 
     module, purpose = "pyarrow.ipc", "a data set folder"
 

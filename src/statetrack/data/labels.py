@@ -1,7 +1,7 @@
 """Which order of composition the labels of a data set follow.
 
 For a listed sequence p_1 ... p_n the mathematical rule gives p_n ∘ ... ∘ p_1 (p_1 acts first) and the published data
-set gives p_1 ∘ ... ∘ p_n. Both are built up from left to right, one permutation a step, for many rows at once:
+set gives p_1 ∘ ... ∘ p_n. Both are built up from left to right, one permutation per step, for many rows at once:
 
     forward  <- p_t ∘ forward      forward[i]  = p_t[forward[i]]
     backward <- backward ∘ p_t     backward[i] = backward[p_t[i]]
@@ -23,7 +23,8 @@ Flags = NDArray[np.bool_]
 def follows(images: Images, codes: NDArray[np.intp], starts: Starts, targets: NDArray[np.intp]) -> tuple[Flags, Flags]:
     """For every row, whether its target is the mathematical and whether it is the published product.
 
-    `codes` are rows of `images`, those of each sequence from its start to the next one's; `targets` one a sequence.
+    `codes` are rows of `images`, those of each sequence from its start to the next one's; there is one of `targets` for
+    each sequence.
     """
     order = np.argsort(-np.diff(starts), kind="stable")  # longest first: rows still running are always the first ones
     by_time = _by_time(codes, starts, order)

@@ -241,6 +241,6 @@ def _texts(file: Path, first: int, columns: Columns, name: str) -> list[str]:
     for row, value in enumerate(values):
         if not isinstance(value, str):
             if name != TARGET or not isinstance(value, int) or isinstance(value, bool):
-                raise BadInput(f"{file}, row {first + row}: {name} should be a text, not {json.dumps(value)[:40]}")
+                raise BadInput(f"{file}, row {first + row}: {name} should be text, not {json.dumps(value)[:40]}")
             values[row] = str(value)
     return values

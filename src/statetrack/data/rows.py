@@ -54,7 +54,7 @@ class DataRequest:
         if self.convention not in CONVENTIONS:
             raise BadInput(f"convention {self.convention!r} should be one of {', '.join(CONVENTIONS)}")
         if self.convention != "mathematical" and self.group is None:
-            raise BadInput(f"convention {self.convention!r} is for groups, and {self.task.name} is none")
+            raise BadInput(f"convention {self.convention!r} is for groups, and {self.task.name} is not one")
 
     @property
     def group(self) -> Group | None:

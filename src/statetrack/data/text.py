@@ -1,7 +1,7 @@
 """Numbers to text and back, a million at a time.
 
 Writing: every word of the alphabet stands once in a table, with the separator behind it and filled up with zero bytes
-to one width. One look-up a number puts the words side by side; dropping the zero bytes leaves the text.
+to one width. One look-up per number puts the words side by side; dropping the zero bytes leaves the text.
 
     codes 5, 117 and the separator " "    ->  "5 \\0\\0" "117 "    ->  "5 117 "
 

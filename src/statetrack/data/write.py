@@ -1,6 +1,6 @@
 """Write a task's data set: a JSONL or Parquet file with FILE.meta.json beside it, or a folder for load_from_disk.
 
-    write(Request(task("s5"), Lengths.read("3..1024"), count=1000), out=Path("s5.parquet"))
+    write(DataRequest(task("s5"), Lengths.read("3..1024"), count=1000), out=Path("s5.parquet"))
 
 It streams: memory does not grow with the number of rows. Either everything is there at the end or nothing is.
 """
@@ -73,7 +73,7 @@ def _write_folder(request: DataRequest, folder: Path, progress: Progress) -> str
 
 def _begun(request: DataRequest) -> Iterator[tuple[int, Chunk]]:
     """All rows, the first of them made before a file is: for them numba is imported and loops are compiled, and in the
-    midst of that an interrupt may be lost.
+    middle of that an interrupt may be lost.
     """
     chunks = request.chunks()
     return itertools.chain(list(itertools.islice(chunks, 1)), chunks)

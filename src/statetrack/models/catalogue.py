@@ -116,12 +116,12 @@ def _reflections() -> Iterator[ModelEntry]:
         sizes = {"layers": 1, "heads": 4, "n_state": 8, "dim": 64, "reflections": count}
         yield ModelEntry(
             f"deltaproduct-{count}", "statetrack.models.deltanet:DeltaNet",
-            f"DeltaProduct, {count} reflections a token, eigenvalues in [-1,1]",
+            f"DeltaProduct, {count} reflections per token, eigenvalues in [-1,1]",
             {**sizes, "gated": False, "negative": True}, "deltaproduct", "reflections", "dim",
         )  # fmt: skip
         yield ModelEntry(
             f"e88-gain-r{count}", "statetrack.models.reflections:E88Reflections",
-            f"E88 with gain, {count} reflections a token, all of the state read by an MLP",
+            f"E88 with gain, {count} reflections per token, all of the state read by an MLP",
             {**sizes, "tanh": True}, "e88-gain-r", "gain-reflections", "dim",
         )  # fmt: skip
 

@@ -32,7 +32,7 @@ from statetrack.models.sequence import SequenceModel, Shape, State
 
 
 class Adapted(SequenceModel):
-    """Somebody's module in the place of a model."""
+    """Somebody else's module, used as a model."""
 
     foldable = False
 
@@ -202,7 +202,7 @@ def check_weights(name: str, model: nn.Module) -> None:
     if not dtypes:
         raise BadInput(f"{name} has no parameters to train")
     if len(dtypes) > 1:
-        raise BadInput(f"{name} has parameters of {' and '.join(sorted(dtypes))}; all that are trained should be alike")
+        raise BadInput(f"{name} has parameters of {' and '.join(sorted(dtypes))}; all that are trained need one dtype")
 
 
 def check_logits(name: str, logits: Any, expected: Shape) -> None:

@@ -1,4 +1,4 @@
-"""DeltaNet and its kin: linear in the state, a product of reflections a token, in the block that E88 has.
+"""DeltaNet and its kin: linear in the state, a product of reflections per token, in the block that E88 has.
 
     S_t = a_t H_R ... H_1 S_{t-1} + writes,   H_j = I - b_j k_j k_j^T,   out_t = S_t^T q_t
 

@@ -1,4 +1,4 @@
-"""E88: a matrix state a head with a tanh in time, in three forms that differ in decay and beta alone.
+"""E88: a matrix state per head with a tanh in time, in three forms that differ in decay and beta alone.
 
 S_t = f(decay_t S_{t-1} + k_t (v_t - beta_t S_{t-1}^T k_t)^T),   out_t = S_t^T q_t
 

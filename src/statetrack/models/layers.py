@@ -89,7 +89,7 @@ class RMSNorm(nn.Module):
 
 
 class Rate(nn.Module):
-    """One number a head from the input, between two bounds: low + (high - low) sigmoid(W x + bias)."""
+    """One number per head from the input, between two bounds: low + (high - low) sigmoid(W x + bias)."""
 
     def __init__(self, dim: int, heads: int, low: float, high: float, start: float = 0.0) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Rate(nn.Module):
 
 
 class Decay(nn.Module):
-    """One number a head from the input, in (0, 1): exp(-exp(A_log) softplus(W_a x + dt_bias))."""
+    """One number per head from the input, in (0, 1): exp(-exp(A_log) softplus(W_a x + dt_bias))."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Decay(nn.Module):
 
 
 def log_uniform_A(heads: int, low: float, high: float = 16.0) -> Tensor:
-    """log A for A uniform on (low, high); the smallest A is 1e-4, since the logarithm of 0 is no weight."""
+    """log A for A uniform on (low, high); the smallest A is 1e-4, since the logarithm of 0 is not a weight."""
     return torch.empty(heads).uniform_(low, high).clamp(min=1e-4).log()
 
 

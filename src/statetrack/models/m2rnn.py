@@ -14,7 +14,7 @@ from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 
 
 class M2RNNMixer(MatrixMixer):
-    """q, k, v as in E88; f = sigmoid(W_f x + bias) one number a head; W starts at the identity, w_r at one."""
+    """q, k, v as in E88; f = sigmoid(W_f x + bias) one number per head; W starts at the identity, w_r at one."""
 
     compilable = False
 
@@ -38,7 +38,7 @@ class M2RNNMixer(MatrixMixer):
         """H_t^T q_t at every t, and the last H."""
         W = per_row(self.W, 3, len(q))
         reads = []
-        # Unbound once: the gradient of a slice a step would be as long as the sequence, and the cost quadratic in it.
+        # Unbound once: the gradient of each step's slice would be as long as the sequence, and the cost quadratic.
         for q_t, k_t, v_t, keep in zip(q.unbind(1), k.unbind(1), v.unbind(1), f[..., None, None].unbind(1)):
             Z = torch.tanh(H @ W + k_t.unsqueeze(-1) * v_t.unsqueeze(-2))
             H = keep * H + (1 - keep) * Z

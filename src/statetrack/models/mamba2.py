@@ -1,4 +1,4 @@
-"""Mamba-2: a causal convolution, then a matrix state a head that decays by exp(dt A) and is written to.
+"""Mamba-2: a causal convolution, then a matrix state per head that decays by exp(dt A) and is written to.
 
     [z, x, B, C, dt] = W_in u;   x, B, C <- silu(conv(x, B, C));   dt <- softplus(dt + dt_bias);   A = -exp(A_log)
     h_t = exp(dt A) h_{t-1} + dt x_t B_t^T,   y_t = h_t C_t + D x_t,   out = W_out RMSNorm(y silu(z))
@@ -77,7 +77,7 @@ class Mamba2Mixer(Mixer):
             return ops.ssd_scan(x, dt, None, B, C, decay=2 * torch.exp(-dt * a) - 1, state=h)
         if self.A_log.dim() == 1:
             return ops.ssd_scan(x, dt, -a[0, 0], B, C, state=h)
-        # The scan takes one A a head, and the rows of replicas have their own. So a moves into dt and out of x, and
+        # The scan takes one A per head, and the rows of replicas have their own. So a moves into dt and out of x, and
         # A is -1: exp(dt A) = exp((a dt) (-1)) and dt x = (a dt) (x / a).
         return ops.ssd_scan(x / a.unsqueeze(-1), dt * a, -torch.ones_like(dt[0, 0]), B, C, state=h)
 

@@ -1,4 +1,4 @@
-"""E88 with gain and several reflections a token: S <- f(a H_R ... H_1 S), H_j = I - b_j k_j k_j^T, b in (0, 2).
+"""E88 with gain and several reflections per token: S <- f(a H_R ... H_1 S), H_j = I - b_j k_j k_j^T, b in (0, 2).
 
 With one reflection the map a I - b k k^T is symmetric, and a symmetric tanh network under a repeated input ends in
 fixed points or cycles of two: it counts modulo 2 and no further. A product of reflections need not be symmetric. A

@@ -117,7 +117,7 @@ class Mixer(nn.Module):
 
 
 class MatrixMixer(Mixer):
-    """A mixer whose state is one square matrix a head."""
+    """A mixer whose state is one square matrix per head."""
 
     def __init__(self, heads: int, n_state: int) -> None:
         super().__init__()

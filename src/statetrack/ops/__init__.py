@@ -10,7 +10,7 @@ run in pieces. States are float32 (float64 for float64 inputs) whatever the inpu
 
 >>> import torch
 >>> from statetrack import ops
->>> ones = torch.ones(1, 3, 2)                       # batch 1, three steps, two numbers a step
+>>> ones = torch.ones(1, 3, 2)                       # batch 1, three steps, two numbers per step
 >>> h, last = ops.linear_scan(torch.ones(2), ones)   # h_t = h_{t-1} + 1
 >>> h[0, :, 0].tolist(), last.tolist()
 ([1.0, 2.0, 3.0], [[3.0, 3.0]])

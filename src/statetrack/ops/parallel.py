@@ -13,7 +13,7 @@ import torch
 
 @cache
 def pool(threads: int) -> ThreadPoolExecutor:
-    """One pool a thread count, kept for the life of the process."""
+    """One pool for each thread count, kept for the life of the process."""
     return ThreadPoolExecutor(threads, thread_name_prefix="statetrack-ops")
 
 

@@ -46,7 +46,7 @@ class MergeSummary:
 def merge(sources: list[Path], target: Path) -> MergeSummary:
     """Copy the cells of folders into one, with their weights, diagnoses and plans.
 
-    What compares the diagnosed cells is not copied; `statetrack.verdicts.comparison` makes it anew for the whole.
+    What compares the diagnosed cells is not copied; `statetrack.verdicts.comparison` makes it again for the whole.
     """
     stores = [Store.existing(source) for source in sources]
     home, joined = Store(target), MergeSummary()
@@ -166,7 +166,9 @@ def unpack(archive: Path, folder: Path) -> MergeSummary:
                 if plain.read().strip(b"\0"):  # a header that cannot be read looks like the end
                     raise tarfile.ReadError
         except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise BadInput(f"{archive} cannot be read: it is no whole tar file, or not one that pack wrote") from error
+            raise BadInput(
+                f"{archive} cannot be read: it is not a whole tar file, or not one that pack wrote"
+            ) from error
         except (tarfile.TarError, OSError) as error:
             raise BadInput(f"{archive} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         return merge([Path(place)], folder)
@@ -186,7 +188,7 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place
     known = any(pattern.fullmatch(member.name) for pattern in (SIDE, PLAN, SCRATCH, DIAGNOSIS))
     source = tar.extractfile(member) if member.isfile() and known and ".." not in member.name else None
     if source is None:
-        raise BadInput(f"{archive} holds {member.name!r}, which is no file of a packed folder; nothing was taken")
+        raise BadInput(f"{archive} holds {member.name!r}, which does not belong in a packed folder; nothing was taken")
     target = place / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("wb") as file:
@@ -196,5 +198,5 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place
 def _parent(folder: Path) -> Path:
     parent = Path(os.path.abspath(folder)).parent
     if not parent.is_dir():
-        raise BadInput(f"{parent} is no folder; make it first")
+        raise BadInput(f"{parent} is not a folder; make it first")
     return parent

@@ -45,7 +45,7 @@ class Cell:
 
     @property
     def steps(self) -> int:
-        """How far 0.1.0 streamed it, which it counted to the cell; 0 in every cell of a later version."""
+        """How far 0.1.0 streamed it, which was part of the cell there; 0 in every cell of a later version."""
         steps: int = self.protocol.get(STREAM, 0)
         return steps
 

@@ -1,7 +1,7 @@
-"""Who works on which cell: a lock file a cell, held by the kernel's flock for as long as the process lives.
+"""Who works on which cell: one lock file per cell, held by the kernel's flock for as long as the process lives.
 
 A process that is killed loses its locks at that moment, so there is nothing to expire and nothing to clean up; the
-file it leaves is empty of meaning. Whoever takes a claim looks again whether the cell is finished, so that two runners
+file it leaves behind means nothing. Whoever takes a claim looks again whether the cell is finished, so that two runners
 on one folder never do a finished cell again.
 """
 

@@ -205,7 +205,7 @@ def all_of(store: Store) -> Iterator[tuple[Path, Diagnosis | BadRecord]]:
 
 
 def rounded(value: Any) -> Any:
-    """Plain data with four significant digits; what is no number is null.
+    """Plain data with four significant digits; what is not a number is null.
 
     >>> rounded({"a": [1.23456, float("nan")], "b": 7})
     {'a': [1.235, None], 'b': 7}

@@ -23,7 +23,7 @@ AT_ONE_LENGTH = ROWS[: ROWS.index("full_sequence_accuracy")]
 
 
 def read(data: dict[str, Any]) -> Record:
-    """A record of 0.1.0; raises BadRecord where it is none."""
+    """A record of 0.1.0; raises BadRecord where it is not one."""
     told = schema.read(Cell, data.get("cell"))
     cell = told.identity
     shared = {name: data[name] for name in SHARED if name in data} | {"cell": schema.plain(cell)}

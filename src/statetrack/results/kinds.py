@@ -1,7 +1,7 @@
 """The kinds of cells: how one is described, what it costs, how it is run. A kind is a module with three functions.
 
-    describe(task, subject, length, seed, protocol, settings) -> Wanted   refuses what cannot be run (BadInput)
-    cost(wanted) -> float                                how much work it is, beside others of its kind
+    describe(task, subject, length, seed, protocol, settings) -> CellRequest   refuses what cannot be run (BadInput)
+    cost(wanted) -> float                                how much work it is, compared with others of its kind
     run(work, store, scratch) -> Iterator[Record]        does cells that differ in their seed alone
 
 `run` keeps every record in the store as soon as it has it, the files that go with it before it, and then yields it.
@@ -25,8 +25,8 @@ from statetrack.results.store import Store
 
 @dataclass(frozen=True)
 class CellRequest:
-    """A cell, and on streams of how many steps and hard words of how many tokens it is to be evaluated besides (None:
-    as many as is usual, when it is trained).
+    """A cell, the lengths of the streams and the tokens of hard words on which it is to be evaluated as well (None: the
+    usual number, when it is trained).
     """
 
     cell: Cell

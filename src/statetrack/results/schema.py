@@ -9,7 +9,7 @@
 ({'x': 1.5}, Point(x=1, names=None))
 >>> read(Point, {"x": 1.5, "names": ["a", 2]})
 Traceback (most recent call last):
-statetrack.results.schema.BadRecord: names[1] is 2, not a text
+statetrack.results.schema.BadRecord: names[1] is 2, not text
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read(kind: type[Made], data: Any) -> Made:
             except BadRecord as error:
                 raise BadRecord(f"{name}{_joined(error)}") from None
         elif name not in ("kind", "format"):
-            raise BadRecord(f"nothing of {kind.__name__} is called {name}")
+            raise BadRecord(f"{kind.__name__} has no field {name}")
     if not required <= values.keys():
         raise BadRecord(f"{min(required - values.keys())} is missing")
     made = object.__new__(kind)  # a call of the class takes longer than all of the above; defaults are its attributes
@@ -92,7 +92,7 @@ def _checks(kind: type[Any]) -> tuple[dict[str, frozenset[type[Any]]], dict[str,
     return simple, {field.name: _check(hints[field.name]) for field in fields}, required
 
 
-WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
 @functools.cache

@@ -5,8 +5,8 @@
     DIR/diagnosis/             what was found out about trained cells
     DIR/.sweep/                how the work stands: plans, claims, scratch; may be removed when nothing runs
 
-0.1.0 counted to a cell how far it was streamed. Such a file keeps its name. It is found under the cell without that;
-and several of one cell are read as one record, with the evaluations of all.
+In 0.1.0 the length of the stream was part of a cell. Such a file keeps its name. It is found under the cell without
+that; and several of one cell are read as one record, with the evaluations of all.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Store:
         if folder.exists() and not folder.is_dir():
             raise BadInput(f"{folder} is a file; results go into a folder")
         if not folder.parent.is_dir():
-            raise BadInput(f"{folder.parent} is no folder; make it first")
+            raise BadInput(f"{folder.parent} is not a folder; make it first")
         folder.mkdir(exist_ok=True)
 
     @classmethod
@@ -109,17 +109,17 @@ class Store:
     def write(self, record: Record) -> Path:
         """Keep a record; a second writer of the same cell replaces it by its equal.
 
-        What took less than a second is not waited for until it is on the disk: a cut of the power may leave that file
-        empty (a kill of the process may not). Then it is found damaged, and its cell is run again.
+        What took less than a second is not forced to the disk: a power failure may leave that file empty (a killed
+        process may not). Then it is found damaged, and its cell is run again.
         """
         path = self.path(record.cell)
-        self.folder.mkdir(parents=True, exist_ok=True)  # another process may have taken it away while it was empty
+        self.folder.mkdir(parents=True, exist_ok=True)  # another process may have removed it while it was empty
         data = (json.dumps(records.write(record), indent=1, allow_nan=False) + "\n").encode()
         self.put(path.name, data, record.seconds)
         return path
 
     def put(self, name: str, data: bytes, seconds: float | None = None) -> None:
-        """Keep a file that took so many seconds to make."""
+        """Keep a file that took this many seconds to make."""
         if seconds is None or seconds >= QUICK:
             write_whole(self.folder / name, data)
         else:
@@ -213,7 +213,7 @@ class Store:
 
 @contextmanager
 def kept_in(folder: Path | str | None) -> Iterator[Store | None]:
-    """The store of a folder, if one is wanted. A folder that was made for it goes again when nothing came into it."""
+    """The store of a folder, if one is wanted. A folder that was made for it is removed if nothing is kept in it."""
     if folder is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Many cells: the document that names them, the schedule, and the runners that fill a folder.
+"""Many cells: the YAML file that names them, the schedule, and the runners that fill a folder.
 
 from statetrack.sweeps import Options, from_blocks, run
 sweep = from_blocks("mine", [{"tasks": ["txc"], "subjects": ["mlp", "gru"], "lengths": [16], "seeds": 3}])

@@ -91,7 +91,7 @@ def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[s
 
 
 def about(path: Path) -> str:
-    """The line a sweep's file says about itself."""
+    """What a sweep's file says about itself, in one line."""
     data = _parse(path.read_text(), path.name).data
     return str(data.get("about", "")) if isinstance(data, dict) else ""
 
@@ -142,7 +142,7 @@ def _block(
     _check_resources(document, at("resources"), resources)
     protocol = whole.get("protocol", "curriculum")
     if not isinstance(protocol, str):
-        raise document.wrong(at("protocol"), f"protocol {protocol!r} should be the name of one")
+        raise document.wrong(at("protocol"), f"protocol {protocol!r} should be the name of a protocol")
     for (i, task), (j, subject), (k, length) in itertools.product(
         enumerate(tasks), enumerate(subjects), enumerate(lengths)
     ):
@@ -164,7 +164,7 @@ def _with_models(document: Document, place: Place, subject: str, models: Sequenc
     if MODEL not in subject:
         return [subject]
     if not models:
-        raise document.wrong(place, f"{subject!r} needs a model: --model NAME, as often as there are models")
+        raise document.wrong(place, f"{subject!r} needs a model: --model NAME, once for each model")
     return [subject.replace(MODEL, model) for model in models]
 
 
@@ -181,7 +181,7 @@ def _texts(document: Document, place: Place, value: Any) -> list[str]:
         raise document.wrong(place, f"{place[-1]} should be a list of names")
     for number, each in enumerate(value):
         if not isinstance(each, str):
-            raise document.wrong((*place, number), f"{each!r} in {place[-1]} should be a text")
+            raise document.wrong((*place, number), f"{each!r} in {place[-1]} should be text")
     return value
 
 
@@ -221,7 +221,7 @@ def _parse(text: str, where: str) -> Document:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise BadInput(f"{where}{line}: no YAML: {getattr(error, 'problem', None) or error}") from None
+        raise BadInput(f"{where}{line}: not valid YAML: {getattr(error, 'problem', None) or error}") from None
     finally:
         loader.dispose()
     return Document(where, data, lines)
@@ -235,7 +235,7 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, lines: dict[P
         names = [str(name) for name, _ in pairs]
         for name in names:
             if names.count(name) > 1:
-                raise BadInput(f"{name!r} stands twice in one mapping (line {lines[place]})")
+                raise BadInput(f"{name!r} appears twice in one mapping (line {lines[place]})")
         return {name: _plain(loader, value, (*place, name), lines) for name, (_, value) in zip(names, pairs)}
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, value, (*place, number), lines) for number, value in enumerate(node.value)]

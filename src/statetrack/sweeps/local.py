@@ -24,7 +24,7 @@ from statetrack.sweeps.work import do
 TICK = 0.2  # seconds between looks at the clock
 GRACE = 5.0  # seconds that workers have to end by themselves
 STDERR = 2
-SOON, AHEAD = 0.02, 16  # a worker whose last unit took less than so many seconds gets so many at once
+SOON, AHEAD = 0.02, 16  # a worker whose last unit took less than SOON seconds gets AHEAD units at once
 
 Tick = Callable[[], bool]  # shows how far it is; True when it is time to stop
 
@@ -75,8 +75,8 @@ def with_workers(schedule: Schedule, places: list[WorkerDevice], weights: bool, 
 def end(workers: list[Worker]) -> None:
     """Ask the workers to end, and kill those that do not.
 
-    One that is killed in the midst of its work on a GPU makes the others that share it fault, also those of another
-    runner. So they are asked first; and what is left is halted before one is killed, lest it notes that as a failure.
+    One that is killed in the middle of its work on a GPU makes the others that share it fault, also those of another
+    runner. So they are asked first; and what is left is halted before one is killed, lest it record that as a failure.
     """
     for worker in workers:
         worker.signal(signal.SIGTERM)

@@ -42,7 +42,7 @@ class Options:
             raise BadInput(f"device {self.device!r} should be auto, cpu or cuda")
         for key in ("together", "per_gpu", "limit_seconds"):
             value = getattr(self, key)
-            if value is not None and not value > 0:  # no number either, which limits nothing
+            if value is not None and not value > 0:  # NaN is refused too: it would limit nothing
                 raise BadInput(f"{key}={value} should be above 0")
 
 

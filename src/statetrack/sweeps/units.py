@@ -62,8 +62,8 @@ class Unit:
 
 
 def units_of(entries: Iterable[PlannedCell], together: int, done: Collection[str] = ()) -> list[Unit]:
-    """Seeds of one (task, subject, length, protocol), at most so many `together`; the costliest first. Cells whose keys
-    are `done` are left out.
+    """Seeds of one (task, subject, length, protocol), at most `together` in a unit; the costliest first. Cells whose
+    keys are `done` are left out.
     """
     groups: dict[object, list[PlannedCell]] = {}
     for entry in entries:

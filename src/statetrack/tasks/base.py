@@ -2,9 +2,9 @@
 
 A new task gives its parameters as dataclass fields and says what `inputs`, `outputs` and `step` are; also `start` and
 `answer`, where the state does not begin at 0 or is not the answer itself. What is the same for every task of a class is
-a plain attribute of it, without a type, so that it is no parameter. `run`, which answers many rows at once, has a plain
-version here that steps the machine, and a task overrides it where speed matters (a test holds the two together). What
-else people, language models and theory are told of a task is a member of it too, with a default that will do. See
+a plain attribute of it, without a type, so that it is not a parameter. `run`, which answers many rows at once, has a
+plain version here that steps the machine, and a task overrides it where speed matters (a test holds the two together).
+What else people, language models and theory are told of a task is a member of it too, with a default that will do. See
 `machines/txc.py` for the shortest example.
 """
 
@@ -311,7 +311,7 @@ def check_window(length: int, count: int, seed: int, window: int) -> None:
 
 
 def check_whole(**numbers: Any) -> None:
-    """Refuse what is no whole number."""
+    """Refuse what is not a whole number."""
     for name, value in numbers.items():
         if not hasattr(value, "__index__"):
             raise BadInput(f"{name} {value!r} should be a whole number")

@@ -40,7 +40,7 @@ def mix(z: Keys) -> Keys:
 
 
 def row_keys(label: str, split: str, seed: int, lengths: ArrayLike, rows: ArrayLike) -> Keys:
-    """One key a row; `lengths` and `rows` are broadcast against each other."""
+    """One key per row; `lengths` and `rows` are broadcast against each other."""
     digest = hashlib.sha256(f"{label}\n{split}\n{seed}".encode()).digest()
     by_length, by_row = (np.atleast_1d(np.asarray(part, np.uint64)) * np.uint64(STEP) for part in (lengths, rows))
     return mix(mix(by_length + np.uint64(int.from_bytes(digest[:8], "little"))) + by_row)

@@ -27,8 +27,8 @@ class TaskFacts:
     ups          for a running majority, of each input whether it goes up
     moves        for inputs that permute points, and together generate all permutations of them: a row for each input
                  with the place that it takes every point to
-    table        a table of steps, one row a state, with the task's own transition monoid or that monoid reversed, where
-                 it is much smaller than the automaton's
+    table        a table of steps, one row per state, with the task's own transition monoid or that monoid reversed,
+                 where it is much smaller than the automaton's
     """
 
     states: int | None = None

@@ -31,7 +31,7 @@ class Automaton:
         return len(self.steps)
 
     def minimised(self) -> Automaton:
-        """The smallest automaton that answers alike: Moore's refinement of states by answer, then by where they lead.
+        """The smallest automaton with the same answers: Moore's refinement of states by answer, then by where they go.
 
         Unreachable states must be gone already, as they are after `explore`.
         """
@@ -140,7 +140,7 @@ class BinaryTask(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedTask(Task):
-    """A task over several symbols; `weights` are their shares in the data, one a symbol (empty: equal shares)."""
+    """A task over several symbols; `weights` are their shares in the data, one per symbol (empty: equal shares)."""
 
     weights: tuple[float, ...] = ()
 
@@ -154,7 +154,7 @@ class WeightedTask(Task):
 
 
 def check_weights(weights: tuple[float, ...], symbols: int, name: str) -> None:
-    """Weights must be one a symbol, finite, not negative and not all zero."""
+    """Weights must be one for each symbol, finite, not negative and not all zero."""
     if not weights:
         return
     if len(weights) != symbols:

@@ -40,7 +40,7 @@ def cores() -> int:
 
 @functools.cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """One pool a process: a pool that a fork copied has no threads."""
+    """One pool per process: a pool that a fork copied has no threads."""
     return ThreadPoolExecutor(cores(), thread_name_prefix="statetrack")
 
 

@@ -27,7 +27,7 @@ Ints = NDArray[np.int32]
 def scan(table: NDArray[np.integer], inputs: NDArray[np.integer], start: ArrayLike) -> Ints:
     """The states (count, length) after every input of every row.
 
-    `table` is (states, symbols), `inputs` (count, length) and `start` one state or one a row; all must be in range.
+    `table` is (states, symbols), `inputs` (count, length) and `start` one state or one per row; all must be in range.
     """
     count, length = inputs.shape
     states = np.empty((count, length), np.int32)

@@ -34,7 +34,7 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             note = json.loads(file.metadata()["statetrack"])
             return {name: file.get_tensor(name) for name in file.keys()}, note  # noqa: SIM118 (not a dict)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, OSError) as error:
-        raise BadInput(f"{path} is damaged or no checkpoint of statetrack ({error}); remove it to start anew") from None
+        raise BadInput(f"{path} is damaged or not a statetrack checkpoint ({error}); remove it to start over") from None
 
 
 def load_for(path: Path, run: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

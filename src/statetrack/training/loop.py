@@ -114,8 +114,8 @@ def fit(
 
 
 def keep_memory() -> None:
-    """Let the C library keep what it has: else every tensor above 32 MiB is asked of the kernel anew, page by page, and
-    a token costs more at long lengths than at short ones.
+    """Let the C library keep what it has: else every tensor above 32 MiB is requested from the kernel again, page by
+    page, and a token costs more at long lengths than at short ones.
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         trim_threshold, mmap_threshold = -1, -3  # their numbers in glibc's malloc.h; musl takes and ignores them
@@ -213,7 +213,7 @@ def out_of_memory(stepper: Stepper, rows: ReplicaRows) -> str:
 
 
 class Keeper:
-    """Saves the run every so often, and takes it up again where it was left."""
+    """Saves the run from time to time, and takes it up again where it was left."""
 
     def __init__(self, path: Path | None, run: Fit, flat: FlatParameters, optimizer: AdamW, length: int) -> None:
         self.run, self.flat, self.optimizer = run, flat, optimizer

@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 def row_interval(right: Bools, asked: Bools, resamples: int = 1000) -> tuple[float, float]:
     """A 95 % bootstrap interval of the accuracy over rows: positions of one row are not independent, rows are.
 
-    Where all rows score alike the bootstrap says nothing, and Wilson's interval over rows stands in.
+    Where all rows score the same the bootstrap says nothing, and Wilson's interval over rows stands in.
     """
     told = asked.any(1)  # a row in which nothing is asked says nothing
     counts, hits = asked[told].sum(1), (right & asked)[told].sum(1)

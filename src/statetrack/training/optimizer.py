@@ -1,8 +1,8 @@
 """All parameters of R replicas that are trained as one matrix (R, P), and AdamW on it.
 
 A model's parameters become views of the matrix's columns, their gradients views of a second matrix. Then an optimizer
-step is a dozen operations however many layers there are, clipping and the learning rate are one number a row, a replica
-never touches another, and a checkpoint is three matrices.
+step is a dozen operations however many layers there are, clipping and the learning rate are one number per row, a
+replica never touches another, and a checkpoint is three matrices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ warnings.filterwarnings("ignore", message="grad and param do not obey the gradie
 
 
 class FlatParameters:
-    """The parameters of replicas as rows, one a replica; the module's own parameters become views of them."""
+    """The parameters of replicas as rows, one per replica; the module's own parameters become views of them."""
 
     def __init__(self, replicas: Replicas) -> None:
         names = [name for name, _ in _named(replicas)[0]]
@@ -43,7 +43,7 @@ class FlatParameters:
 
     @staticmethod
     def _owners(replicas: Replicas, at: int) -> Iterator[tuple[slice | int, nn.Parameter]]:
-        """The parameter(s) behind one stretch of columns: one for all rows when folded, else one a row."""
+        """The parameter(s) behind one stretch of columns: one for all rows when folded, else one per row."""
         named = _named(replicas)
         if replicas.folded:
             yield slice(None), named[0][at][1]

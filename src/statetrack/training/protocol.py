@@ -35,12 +35,12 @@ class Protocol:
     weight_decay: float
     clip: float
     warmup: int  # steps
-    check_every: int  # steps between two checks on validation data: the document's epoch
+    check_every: int  # steps between two checks on validation data: the design document's epoch
     most_checks: int  # checks at most, in each stage of a curriculum or in all
     patience: int  # checks without a better accuracy before it stops; 0: none
     first_length: int = 0  # of a curriculum; 0: the full length from the first step on
     polish: int = 0  # steps in which the rate of a curriculum falls to nothing at the end
-    most_tokens: int = 65_536  # tokens a step at most
+    most_tokens: int = 65_536  # tokens per step at most
     validation_rows: int = 256
     precision: str = "float32"
 
@@ -53,7 +53,7 @@ class Protocol:
         return dataclasses.replace(self, **checked({key: getattr(self, key) for key in known} | changes))
 
     def batch_at(self, length: int) -> int:
-        """Rows a step: the batch, or fewer where the tokens would be too many."""
+        """Rows per step: the batch, or fewer where the tokens would be too many."""
         return max(1, min(self.batch, self.most_tokens // length))
 
     def stages(self, length: int) -> list[int]:
@@ -107,7 +107,7 @@ def precision(key: str, value: Any) -> str:
 
 
 def plain(text: str, where: str) -> Any:
-    """The value that a text on the command line stands for, read as YAML; 1e-3, there a text, is a number here.
+    """The value of a text on the command line, read as YAML; 1e-3, which YAML takes for text, is a number here.
 
     >>> plain("1e-3", "x"), plain("[2e-3,1]", "x"), plain("true", "x")
     (0.001, [0.002, 1], True)
@@ -137,13 +137,13 @@ PROTOCOLS = {
 
 
 def fuse_from() -> int:
-    """The tokens a step from which a GPU runs compiled blocks: STATETRACK_FUSE, by default 1, and 0 for never.
+    """The tokens per step from which on a GPU runs compiled blocks: STATETRACK_FUSE, by default 1, and 0 for never.
 
     Compiling takes longer than many short trainings do.
     """
     text = os.environ.get("STATETRACK_FUSE") or "1"
     if not (text.isascii() and text.isdecimal()):
-        raise BadInput(f"STATETRACK_FUSE={text} should be 0 (never) or a number of tokens a step")
+        raise BadInput(f"STATETRACK_FUSE={text} should be 0 (never) or a number of tokens per step")
     return int(text)
 
 

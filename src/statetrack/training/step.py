@@ -1,7 +1,7 @@
 """One training step: gradient and update. On a GPU it is recorded once for each shape and replayed as a CUDA graph.
 
-A thin model of 32 layers launches thousands of small kernels a step and would wait for the launches; a replay launches
-once.
+A thin model of 32 layers launches thousands of small kernels per step and would wait for the launches; a replay
+launches once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Loss = Callable[[Replicas, ReplicaRows], Tensor]
 
 
 def worth_fusing(tokens: int) -> bool:
-    """Whether a step of so many tokens, of all replicas together, should run compiled blocks."""
+    """Whether a step of this many tokens, of all replicas together, should run compiled blocks."""
     return 0 < fuse_from() <= tokens
 
 

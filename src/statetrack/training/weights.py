@@ -15,7 +15,7 @@ from statetrack.training.protocol import plain
 
 
 def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> SequenceModel:
-    """The model for this task: a name with options, `e88-gain-r2[learned_start=true]`, or one that is there already."""
+    """The model for this task: a name with options, `e88-gain-r2[learned_start=true]`, or a module built before."""
     if isinstance(model_or_name, nn.Module):
         return as_model(model_or_name, own_name(model_or_name), the_task.inputs, the_task.outputs)
     if not isinstance(model_or_name, str):
@@ -31,14 +31,14 @@ def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> st
     text: str | None = getattr(made, "text", None)
     if text is None and kept:
         raise BadInput(
-            f"a {own_name(made)} that is there already does not say what it is, so its results cannot be kept; give "
+            f"a {own_name(made)} given as a module does not say how it was built, so its results cannot be kept; give "
             "its name, such as file.py:Class, or leave out `out`"
         )
     return text or own_name(made).lower()
 
 
 def load(store: Store, cell: Cell) -> SequenceModel:
-    """The model that a cell was trained to, with its weights; what is in the way is said in one line (BadInput).
+    """The model that a cell was trained to, with its weights; what stands in the way is said in one line (BadInput).
 
     Refused are weights that are missing or damaged, weights of another cell, and weights that do not fit the model of
     this name: a custom model whose file is gone or has changed, or another version of the code.

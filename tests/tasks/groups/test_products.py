@@ -158,7 +158,7 @@ def test_ids_outside_the_group_are_named_with_their_place(name: str) -> None:
         g.inverse(-7)
     with pytest.raises(BadInput, match="start 99999 is outside"):
         g.prefix_products([1], start=99999)
-    with pytest.raises(BadInput, match=r"start should be one ID or 2, one a row, not of shape \(3,\)"):
+    with pytest.raises(BadInput, match=r"start should be one ID or 2, one per row, not of shape \(3,\)"):
         g.prefix_products([[1], [2]], start=[0, 0, 0])
     with pytest.raises(BadInput, match=f"ID of {name} should be a whole number, not float64"):
         g.prefix_products([0.5])

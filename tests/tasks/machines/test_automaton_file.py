@@ -173,7 +173,7 @@ def test_random_machines_answer_as_their_table_and_are_the_smallest(
         (changed("answers", value={name: "null" for name in LAMP["states"]}), "has no answer in any state"),
         (changed("alphabet"), "has no 'alphabet'; it needs states, alphabet, start, steps, answers"),
         (changed("alphabet", value=[]), "'alphabet' in .* should be a list of names"),
-        (changed("alphabet", value=["cut", "cut"]), "'cut' stands twice in 'alphabet'"),
+        (changed("alphabet", value=["cut", "cut"]), "'cut' appears twice in 'alphabet'"),
         (changed("states", value=[["off"]]), "'states' in .* should be a list of names"),
         (changed("anwsers", value={}), "unknown key of .* 'anwsers'; did you mean answers"),
         ([1, 2], "should be a table with the keys"),

@@ -19,7 +19,7 @@ from statetrack.errors import BadInput, need
 LOCAL = "hf:"
 ENTRY_POINTS, PROVIDERS = "statetrack.engines", "inspect"  # under which an engine for PROVIDER/MODEL registers
 UNMEASURED = ("attempt_timeout", "base_url", "max_connections", "max_retries", "timeout")
-"""Settings that change how a model is reached and not what it says: no part of what a result is filed under."""
+"""Settings that change how a model is reached and not what it says: not part of what a result is filed under."""
 
 
 class Engine(Protocol):
@@ -30,7 +30,7 @@ class Engine(Protocol):
     """How many episodes it takes at a time."""
 
     def replies(self, requests: Sequence[Request]) -> list[Reply]:
-        """One reply a request, in their order. Requests of one sample come turn after turn."""
+        """One reply per request, in the same order. Requests of one sample come turn after turn."""
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -73,4 +73,4 @@ def engine(model: str, **options: Any) -> Engine:
     for point in entry_points(group=ENTRY_POINTS, name=PROVIDERS):
         made: Engine = point.load()(model, **options)
         return made
-    raise BadInput(f"model {model} needs the engine {PROVIDERS!r} of {ENTRY_POINTS}, which nothing here offers")
+    raise BadInput(f"model {model} needs the engine {PROVIDERS!r} of {ENTRY_POINTS}, which no installed package offers")

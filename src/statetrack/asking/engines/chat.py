@@ -32,10 +32,11 @@ class Beginning:
 
 
 class Chat:
-    """Turns a history into tokens. A history that grows is not written and tokenised anew from its beginning.
+    """Turns a history into tokens. A history that grows is not written out and tokenised again from its beginning.
 
     That is right for templates that write one message after the other, and for tokenisers that split at special tokens
-    before anything else. Both are tried once on a short dialogue; where they do not hold, every history goes whole.
+    before anything else. Both are tried once on a short dialogue; where they do not hold, every history is
+    tokenised as a whole.
     """
 
     def __init__(self, tokenizer: Any, name: str) -> None:
@@ -134,7 +135,7 @@ def _transcript(messages: Sequence[Message], reply_follows: bool) -> str:
 
 
 def _folded(messages: Sequence[Message]) -> list[Message]:
-    """The system message as the beginning of the first user message, for templates that know no such role."""
+    """The system message as the beginning of the first user message, for templates without such a role."""
     if messages[0]["role"] != "system" or len(messages) < 2:
         return list(messages)
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}

@@ -21,7 +21,7 @@ from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 
-LOGITS = 2**27  # so many are held at a time: a long dialogue with a large vocabulary goes in pieces
+LOGITS = 2**27  # held at a time at most: a long dialogue with a large vocabulary goes in pieces
 
 
 Span = range

@@ -172,7 +172,7 @@ def _located(path: str) -> tuple[str, dict[str, str]]:
         place = found[0]
     if place.suffix == ".gguf":
         if not place.is_file():
-            raise BadInput(f"no file {path}")
+            raise BadInput(f"there is no file {path}")
         need("gguf", "hf", f"model {path}")
         return str(place.parent), {"gguf_file": place.name}
     return str(place) if place.exists() else path, {}

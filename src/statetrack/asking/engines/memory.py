@@ -109,7 +109,7 @@ class AttentionMemory(ResentMemory):
     def _forward(self, ids: Tensor, positions: Tensor, real: Tensor, last: list[int]) -> Tensor:
         device = self.model.device
         self.used = torch.cat([self.used, real.to(device)], dim=1)
-        wanted = sorted(set(last))  # the head is the dearest part; it is spared for all but the rows' last tokens
+        wanted = sorted(set(last))  # the head is the costliest part, so only the rows' last tokens go through it
         out = self.model(
             input_ids=ids.to(device),
             attention_mask=None if bool(self.used.all()) else self.used.long(),  # without gaps causality is all

@@ -51,7 +51,7 @@ class InspectEngine:
         self._portal = self._open.enter_context(start_blocking_portal())
 
     def replies(self, requests: Sequence[Request]) -> list[Reply]:
-        """One reply a request, in their order. What failed to the end is a reply with a failure."""
+        """One reply per request, in the same order. What failed to the end is a reply with a failure."""
         under_way = self._portal.start_task_soon(self._all, list(requests))
         try:
             return under_way.result()

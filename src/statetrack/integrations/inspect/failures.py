@@ -41,7 +41,7 @@ class Attempt:
 def judge(error: Exception, model: Model) -> Attempt:
     """What came of a request that raised an error.
 
-    Whatever is not an answer of the server's (a time-out, a broken connection, a text that is no JSON, an object
+    Whatever is not an answer of the server's (a time-out, a broken connection, a text that is not JSON, an object
     without what a reply has) may pass. Of the answers, a client error stays, except for the few in PASSING.
     """
     error = _meant(error)

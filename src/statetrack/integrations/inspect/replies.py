@@ -51,7 +51,7 @@ def tokens(usage: ModelUsage | None) -> Tokens:
 
 
 def read(output: ModelOutput, room: int) -> Reply:
-    """What a provider gave. A reply that is no reply is the server's failure, and may be asked for again.
+    """What a provider gave. A reply that cannot be used is the server's failure, and may be asked for again.
 
     A model that talks until its room is used up is taken at its word, unless all of the room went into reasoning: then
     a limit has cut it off. A reply that ends by length before its room is used up was cut off by the server.

@@ -66,8 +66,8 @@ def plays(who: asking.Solver) -> Solver:
 
 
 async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[ModelOutput, Reply]:
-    """The model's reply. Errors of the server are retried by Inspect as its user wants; what only we can tell to be no
-    reply (empty, cut off) is asked for again here."""
+    """The model's reply. Errors of the server are retried by Inspect as its user wants; what only we can see to be
+    unusable (empty, cut off) is asked for again here."""
     spent = NO_TOKENS
     for tried in range(TRIES):
         if tried:

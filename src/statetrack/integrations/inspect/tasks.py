@@ -46,7 +46,7 @@ def track_the_stat(
     room: int = Rules.room,
     **more: Any,
 ) -> Task:
-    """The running median or mode of a stream of integers, one a turn, until the first wrong reply.
+    """The running median or mode of a stream of integers, one per turn, until the first wrong reply.
 
     Args:
         variant: median or mode.
@@ -148,7 +148,7 @@ def _task(machine: Machine, how: Rules, rows: list[tuple[int, int]], compat: boo
 
 
 def _no_more(more: dict[str, Any], task: Callable[..., Task]) -> None:
-    """Inspect passes on whatever `-T` names; a name with a slip in it would else leave its parameter at the default."""
+    """Inspect passes on whatever `-T` names; otherwise a misspelt name would leave its parameter at the default."""
     known = [name for name in signature(task).parameters if name != "more"]
     for name in more:
         raise unknown("parameter", name, known)

@@ -43,7 +43,7 @@ def too_long(instances: Sequence[Instance]) -> dict[int, int]:
 
 
 def tokens(model: Any, instance: Instance, room: int) -> int:
-    """The tokens that a request takes; no more than counting bytes where that settles it, for no token is empty."""
+    """The tokens that a request takes; where counting bytes settles it, that is enough, since no token is empty."""
     prompt, rest = instance.args
     if instance.request_type == "generate_until":
         text, answer = prompt, int(rest["max_gen_toks"])
@@ -55,4 +55,4 @@ def tokens(model: Any, instance: Instance, room: int) -> int:
 
 @functools.cache
 def _say_unchecked(model: str) -> None:
-    log.warning("%s does not tell its tokens or its context: whether prompts fit into it was not checked", model)
+    log.warning("%s does not show its tokenizer or its context length: whether prompts fit was not checked", model)

@@ -73,7 +73,7 @@ def _selector(name: str, members: Sequence[str]) -> str:
 
 
 def _written(fields: dict[str, Any]) -> str:
-    """One line a field, its value in JSON, which is YAML: building the package needs no YAML library."""
+    """One line per field, its value in JSON, which is YAML: building the package needs no YAML library."""
     return "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
 
 

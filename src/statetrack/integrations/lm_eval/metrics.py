@@ -18,7 +18,7 @@ from statetrack.integrations.lm_eval.definitions import LENGTHS
 Score = tuple[int, float]
 """A document's length, and 1.0 for a right answer, 0.0 for a wrong one."""
 
-UNKNOWN = "N/A"  # the harness's word for a standard error that there is none of
+UNKNOWN = "N/A"  # the harness's word where there is no standard error
 FALLS = "falls_below_half"
 
 

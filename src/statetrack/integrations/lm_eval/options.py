@@ -5,7 +5,7 @@
     --metadata '{"data": "PATH"}'                        a local copy of the published data
 
 The harness mixes the model's arguments into the same dictionary, so keys that are not ours are left alone, unless they
-look like a slip of the pen.
+look like a misspelling.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from statetrack.errors import BadInput, unknown
 LABELS = ("published", "right")
 GENERATION_ONLY = ("regime", "parser", "room")
 NUMBERS = ("per_length", "seed", "relabel", "room")
-SLIP = 0.8  # likeness of two keys from which on one is taken for the other, misspelt
+SLIP = 0.8  # how alike two keys must be for one to be taken for a misspelling of the other
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class HarnessOptions:
 
     @property
     def plain(self) -> bool:
-        """Whether rows are asked in the seed document's words."""
+        """Whether rows are asked in the permutation benchmark's own words."""
         return self.style == "ids" and self.relabel is None and self.regime == "instant"
 
     def rules(self, shots: int) -> Rules:
-        """The rules of the question, with so many worked examples."""
+        """The rules of the question, with this many worked examples."""
         return Rules.among(vars(self) | {"way": "whole", "shots": shots})

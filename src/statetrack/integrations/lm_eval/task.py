@@ -1,6 +1,6 @@
 """The harness's tasks: a group's word problem, scored by log-likelihood or by reading what the model generates.
 
-The harness makes one object a YAML file and gives it the file's fields, with `--metadata` under `metadata`.
+The harness makes one object for each YAML file and gives it the file's fields, with `--metadata` under `metadata`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(LOGGER)
 
 
 class Composition(Task):
-    """The seed document's task: right is a target that greedy decoding would give, token by token.
+    """The permutation benchmark's own task: right is a target that greedy decoding would give, token by token.
 
     With a prompt that ends in "Answer:" the model is scored on " 117". Beware that " 1" counts as right when the model
     would go on to " 117": `CompositionGen` does not have this weakness.
@@ -99,7 +99,7 @@ class Composition(Task):
         return ((number, doc) for number, doc in super().doc_iterator(**which) if number not in self.left_out)
 
     def question(self, doc: Document, shots: int = 0) -> Question:
-        """The prompt and the answer. What the seed document asks is in the row as it is; the rest is for `ask`."""
+        """The prompt and the answer. The benchmark's own prompt takes the row as it is; `ask` makes the others."""
         if self.options.plain and not shots:
             prompt = SEED_PROMPT.format(group=usual_name(self.group), sequence=doc["input_sequence"], examples="")
             return Question(prompt, doc["target"], Form())
@@ -204,7 +204,7 @@ class CompositionGen(Composition):
     def generation(self) -> dict[str, Any]:
         rules = self.options.rules(0)
         form, degree = self.question(self.documents[0]).form, self.composition.group_object.degree
-        # In one-line or cycle notation, with one token a character and up to two brackets a point.
+        # In one-line or cycle notation, with one token per character and up to two brackets per point.
         longest = len(form.write(" ".join(map(str, range(degree))))) + degree if form.degree else 0
         return {
             "until": [] if rules.thinking else ["\n"],

@@ -1,4 +1,4 @@
-"""The E88 recurrence: a matrix state a head, a delta-rule write, an elementwise tanh."""
+"""The E88 recurrence: a matrix state per head, a delta-rule write, an elementwise tanh."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def e88_scan(
         S_t = f(decay_t * S_{t-1} + k_t (v_t - beta_t * S_{t-1}^T k_t)^T),   out_t = S_t^T q_t
 
     q, k (B,T,H,N), v (B,T,H,V), decay and beta (B,T,H); f is tanh or the identity; S_0 is `state`, or zero. With R
-    writes ("reflections") a step, k (B,T,R,H,N), v (B,T,R,H,V), beta (B,T,R,H):
+    writes ("reflections") per step, k (B,T,R,H,N), v (B,T,R,H,V), beta (B,T,R,H):
 
         Z = decay S + k_1 (v_1 - beta_1 S^T k_1)^T,   Z += k_j (v_j - beta_j Z^T k_j)^T for j = 2..R,   S = f(Z)
 
     Heads and rows never touch, so replicas of a model can be folded into B or into H.
 
-    `kernel` forces "reference" (the equations), "cpu" (numba), "triton" or "cuda" (CUDA C++, one write a step, heads up
-    to 32 x 32); so does the environment variable STATETRACK_KERNEL. `tanh` = "approx" lets the CUDA kernel take the
+    `kernel` forces "reference" (the equations), "cpu" (numba), "triton" or "cuda" (CUDA C++, one write per step, heads
+    up to 32 x 32); so does the environment variable STATETRACK_KERNEL. `tanh` = "approx" lets the CUDA kernel take the
     one-instruction tanh, good to about 2^-11.
 
     One head with one number, a sign that flips at every 1 (decay 1 - beta = -1): parity without a nonlinearity.

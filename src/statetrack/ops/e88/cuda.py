@@ -1,4 +1,4 @@
-"""E88 with one write a step on an NVIDIA GPU: the host side of step.cuh, which says how it works."""
+"""E88 with one write per step on an NVIDIA GPU: the host side of step.cuh, which says how it works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESIDENT = {"e88_forward": 16, "e88_backward": 8}  # this and lanes_of: the fast
 
 
 def lanes_of(name: str, form: str, n: int) -> int:
-    """Lanes a column. A second one hides waiting and costs instructions; each holds eight rows or more."""
+    """Lanes per column. A second one hides waiting and costs instructions; each holds eight rows or more."""
     return 2 if name == "e88_backward" and form != "ssd" and n > 8 else 1
 
 
@@ -112,7 +112,7 @@ def blocks_of(rows: int, width: int) -> int:
 def e88_cuda(
     q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str, approx: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """e88_reference for one write a step; q, k, v may be bfloat16, the rest is float32."""
+    """e88_reference for one write per step; q, k, v may be bfloat16, the rest is float32."""
     # Contiguous before the call, so that the backward pass finds them so and does not copy again.
     q, k, v = q.contiguous(), k.squeeze(2).contiguous(), v.squeeze(2).contiguous()
     return in_sizes(SIZES, E88OnCUDA.apply, q, k, v, decay, beta.squeeze(2), state, nonlinearity, approx)

@@ -2,7 +2,7 @@
 // this one behind instructions.cuh.
 //
 // A column of S is run on its own: its S^T k, update and S^T q need no other. LANES lanes of a warp own one together, each
-// N / LANES rows in registers. More lanes a column are more warps for the same work, which hide each other's waiting. A
+// N / LANES rows in registers. More lanes per column are more warps for the same work, which hide each other's waiting. A
 // block holds 32 columns, which are 32 / V heads, on LANES warps. Compiled at first use with these macros:
 //
 //   N, V        8, 16 or 32

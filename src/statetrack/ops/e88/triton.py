@@ -1,6 +1,6 @@
-"""E88 in Triton: any number of writes a step, heads of any size up to 64 x 64. One program is one head of one row.
+"""E88 in Triton: any number of writes per step, heads of any size up to 64 x 64. One program is one head of one row.
 
-It serves where forward.cu and backward.cu do not: more than one write a step, larger heads, cards NVRTC cannot compile
+It serves where forward.cu and backward.cu do not: several writes per step, larger heads, cards NVRTC cannot compile
 for. Like cpu.py, which spells out the gradients, it keeps a state every KEEP steps and runs such a stretch again in the
 backward pass; what each write reads goes to a scratch of KEEP steps in between.
 

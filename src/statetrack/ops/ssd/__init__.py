@@ -1,4 +1,4 @@
-"""Mamba-2's recurrence ("state-space duality"): a matrix state a head that only decays and is written to."""
+"""Mamba-2's recurrence ("state-space duality"): a matrix state per head that only decays and is written to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ssd_scan(
     x (B,T,H,P), dt (B,T,H), A (H,) negative, B and C (B,T,N), or (B,T,G,N) for G groups of heads, D (H,). With A = None
     a `decay` (B,T,H) is taken as given, so that eigenvalues may lie anywhere in [-1, 1]. `kernel` forces
     "reference" (the equations), "chunked" (matrix products), or step by step "cpu" (numba) or "cuda" (up to 32 states
-    and numbers a head).
+    and numbers per head).
 
     A decay of -1 and no writes after the first: the state flips at every step.
 
@@ -40,7 +40,7 @@ def ssd_scan(
     if x.dim() != 4 or x.shape[1] == 0:
         raise BadInput(f"x has shape {tuple(x.shape)}; expected (B, T, H, P) with at least one step")
     if (A is None) == (decay is None):
-        raise BadInput("give either A (decay is then exp(dt A)) or decay, not both and not neither")
+        raise BadInput("give either A (decay is then exp(dt A)) or decay, exactly one of the two")
     b, c = (group.unsqueeze(2) if group.dim() == 3 else group for group in (B, C))
     check_shapes(x, dt, A, b, c, D, decay, state)
     dtype = state_dtype(x, dt, A, b, c, D, decay, state)

@@ -1,7 +1,7 @@
 """Mamba-2's recurrence on an NVIDIA GPU, step by step: it is E88 without a nonlinearity and without a delta rule.
 
 With S = h^T, k = b, q = c and v = x, h_t = decay h + dt x b^T is S_t = decay S + dt k v^T, the form "ssd" of
-statetrack/ops/e88/step.cuh. At a state of 16 numbers a channel the steps are so few operations that reading x and
+statetrack/ops/e88/step.cuh. At a state of 16 numbers per channel the steps are so few operations that reading x and
 writing y takes longer than they do, so chunks would only add traffic. Columns of S never meet, so a head wider than 32
 is run as several heads.
 """

@@ -3,8 +3,9 @@
 Commutator subgroups need generators and a stabiliser chain only, so they are cheap for groups of any order. Classes
 and cosets label every element.
 
-Worked by hand in S3: every commutator is even and (0 1 2) is one, so the derived subgroup is A3 and its own one is
-trivial: the derived series has the orders 6, 3, 1. The classes are the identity, three swaps and two 3-cycles.
+Worked by hand in S3: every commutator is even and (0 1 2) is one, so the derived subgroup is A3, whose own derived
+subgroup is trivial: the derived series has the orders 6, 3, 1. The classes are the identity, three swaps and two
+3-cycles.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 H_0 is the group, H_{i+1} is the subgroup of H_i that fixes the point i. Level i holds the orbit of i under H_i and,
 for every point of the orbit, one element of H_i that takes i there (a representative). Every element of the group is,
-in exactly one way, u_0 ∘ u_1 ∘ ... with one representative u_i a level, so the order is the product of the orbit
+in exactly one way, u_0 ∘ u_1 ∘ ... with one representative u_i per level, so the order is the product of the orbit
 lengths.
 
 Worked by hand: S_3 = <(0 1), (0 1 2)>. Level 0: orbit {0, 1, 2}. Level 1, what fixes 0: orbit {1, 2}. Level 2: orbit
@@ -53,7 +53,7 @@ class Level:
                     self.orbit.append(reached)
 
     def schreier_generators(self) -> Images:
-        """u_{s(p)}^-1 ∘ s ∘ u_p for every point p of the orbit and every generator s, one a row."""
+        """u_{s(p)}^-1 ∘ s ∘ u_p for every point p of the orbit and every generator s, one per row."""
         reached = [step[self.representatives[self.orbit]] for step in self.generators]
         return self.returned(np.concatenate(reached))
 

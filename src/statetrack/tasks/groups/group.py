@@ -76,7 +76,7 @@ class Group:
         return _frozen(self.chain.elements())
 
     def id_of(self, images: ArrayLike) -> Any:
-        """The ID of an image array; of several, one a row, an array of IDs."""
+        """The ID of an image array; of several, one per row, an array of IDs."""
         rows = np.asarray(images)
         if rows.dtype.kind not in "iu" or rows.ndim not in (1, 2) or rows.shape[-1] != self.degree:
             raise BadInput(f"an element of {self.name} is given by {self.degree} whole numbers, its images")
@@ -126,7 +126,7 @@ class Group:
     def prefix_products(self, ids: ArrayLike, start: ArrayLike = 0) -> Ids:
         """The ID of p_t ∘ ... ∘ p_1 for every t, of one row (length,) or of many (count, length).
 
-        `start` is the product of what came before, one ID or one a row: so a stream can be taken piece by piece.
+        `start` is the product of what came before, one ID or one per row: so a stream can be taken piece by piece.
         """
         given = self._checked(ids)
         if given.ndim not in (1, 2):
@@ -134,7 +134,7 @@ class Group:
         rows = np.atleast_2d(given)
         begin = self._checked(start, "start")
         if begin.shape not in ((), (len(rows),)):
-            raise BadInput(f"start should be one ID or {len(rows)}, one a row, not of shape {begin.shape}")
+            raise BadInput(f"start should be one ID or {len(rows)}, one per row, not of shape {begin.shape}")
         begin = np.broadcast_to(begin, len(rows))
         if self.order <= MAX_TABLE:
             products = scan(self.cayley, rows, begin)

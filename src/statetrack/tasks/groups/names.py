@@ -86,7 +86,7 @@ def generators(name: str) -> Images:
 
 
 def looks_like_group(text: str) -> bool:
-    """Whether a text can only have been meant as a group, be it right or wrong in its parts.
+    """Whether a text can only have been meant as a group, whether or not its parts are right.
 
     >>> looks_like_group("s5xs99"), looks_like_group("<(0 1"), looks_like_group("rtc")
     (True, True, False)

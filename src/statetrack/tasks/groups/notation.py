@@ -1,6 +1,6 @@
 """Generators written as text: '<(0 1 2 3 4),(0 1)>' in cycles, or '<[1,2,0],[1,0,2]>' as image lists.
 
-The degree is the largest point plus one. Points stand apart by spaces or commas. What is wrong is named with its
+The degree is the largest point plus one. Points are separated by spaces or commas. What is wrong is named with its
 place: characters are counted from 1, in the whole of the text that was given.
 
 >>> read("<(0 1 2),(0 1)>")
@@ -97,7 +97,7 @@ class _Reader:
         if len(digits[0]) > 9 or int(digits[0]) >= MAX_DEGREE:
             raise self.error(f"point {digits[0]} should lie in 0..{MAX_DEGREE - 1}")
         if int(digits[0]) in seen:
-            raise self.error(f"point {digits[0]} stands twice in {where}")
+            raise self.error(f"point {digits[0]} appears twice in {where}")
         self.at = digits.end()
         return int(digits[0])
 

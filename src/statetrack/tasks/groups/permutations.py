@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from statetrack.errors import BadInput
 
 Images = NDArray[np.uint8]
-"""One image array, or one a row."""
+"""One image array, or one per row."""
 
 MAX_DEGREE = 255
 """Points are bytes."""

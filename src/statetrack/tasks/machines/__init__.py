@@ -1,1 +1,1 @@
-"""Counters and automata, one file a task."""
+"""Counters and automata, one file per task."""

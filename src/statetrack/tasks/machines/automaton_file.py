@@ -29,7 +29,7 @@ class Machine:
     answers: dict[str, int | None]
 
     def automaton(self, name: str) -> Automaton:
-        """The smallest automaton that answers alike."""
+        """The smallest automaton with the same answers."""
 
         def step(state: str, symbol: int) -> str:
             return self.steps[state, self.alphabet[symbol]]
@@ -166,7 +166,7 @@ def _names(value: Any, key: str, path: str) -> tuple[str, ...]:
         raise BadInput(f"{key!r} in {path} should be a list of names")
     for i, name in enumerate(value):
         if name in value[:i]:
-            raise BadInput(f"{name!r} stands twice in {key!r} of {path}")
+            raise BadInput(f"{name!r} appears twice in {key!r} of {path}")
     return tuple(value)
 
 

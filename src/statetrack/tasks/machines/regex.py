@@ -22,7 +22,7 @@ class Regex(TableTask, WeightedTask):
         inputs   0 1 0 1 1 0
         answers  0 1 0 1 0 0
 
-    a is no member, ab is one, aba is none, abab is one, and ababb cannot become one.
+    a is not a member, ab is one, aba is not, abab is one, and ababb cannot become one.
 
     The inputs are the characters of `alphabet`. A pattern may hold characters of the alphabet, `.` for any of them,
     classes such as `[abc]`, `[a-c]` and `[^a]`, groups in ( ), alternatives with |, and * + ? for repetition; \ takes

@@ -1,1 +1,1 @@
-"""Streams of integers with a running statistic, one file a task."""
+"""Streams of integers with a running statistic, one file per task."""

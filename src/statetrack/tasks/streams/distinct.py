@@ -16,7 +16,7 @@ from statetrack.tasks.streams.numbers import NUMBERS, VALUES, NumbersTask
 
 @dataclass(frozen=True, kw_only=True)
 class Distinct(NumbersTask):
-    """The number of different numbers so far: 1..100, as its own class. The state is one bit a number: has it come?
+    """The number of different numbers so far: 1..100, as its own class. The state is one bit per number: has it come?
 
     inputs   5 8 5 5 0
     answers  1 2 2 2 3
@@ -28,7 +28,7 @@ class Distinct(NumbersTask):
     facts = TaskFacts(
         states=2**VALUES,
         bits=float(VALUES),
-        state_text=f"2^{VALUES}, one bit a number: {VALUES} bits",
+        state_text=f"2^{VALUES}, one bit per number: {VALUES} bits",
         aperiodic=f"sets of numbers under union, 2^{VALUES} elements, aperiodic and commutative",
         elements=2**VALUES,
         counts=True,

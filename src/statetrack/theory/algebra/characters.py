@@ -26,7 +26,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class RealRepresentations:
-    """The irreducible real representations of a group, one a row, and its conjugacy classes, one a column.
+    """The irreducible real representations of a group, one per row, and its conjugacy classes, one per column.
 
     `character[r, k]` is the trace of an element of class k, `moved[r, k]` how many dimensions it moves, `kernel[r,
     k]` whether it moves none; `class_of[g]` is the class of the element with ID g, and class 0 is the identity's.
@@ -45,7 +45,7 @@ class RealRepresentations:
         return self.moved == 0
 
     def minimal_normal(self) -> NDArray[np.bool_]:
-        """The smallest normal subgroups that are not trivial, one a row, as sets of classes."""
+        """The smallest normal subgroups that are not trivial, one per row, as sets of classes."""
         closures = []
         for k in range(1, self.moved.shape[1]):
             fixing = self.kernel[:, k]

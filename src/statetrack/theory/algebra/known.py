@@ -1,4 +1,4 @@
-"""Tasks whose machine is no automaton that could be written out: what follows from what they say of themselves."""
+"""Tasks whose machine is not an automaton that could be written out: what follows from what they say of themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statetrack.theory.algebra.monoid_facts import MonoidFacts
 
 
 def monoid_of(facts: TaskFacts) -> MonoidFacts | None:
-    """The transition monoid of a task that is aperiodic, be it because a few last inputs decide; None of any other."""
+    """The transition monoid of an aperiodic task, such as one that a few last inputs decide; None for any other."""
     why = "it forgets by itself, so it is aperiodic" if facts.reach is not None else facts.aperiodic
     return MonoidFacts(facts.elements, False, False, True, True, True, (), (why,)) if why else None
 

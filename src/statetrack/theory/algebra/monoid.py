@@ -25,7 +25,7 @@ CELLS = 2**25
 BLOCK = 2**22  # cells multiplied at a time
 
 Maps = NDArray[Any]
-"""Maps of the states, one a row: row[q] is where the state q goes."""
+"""Maps of the states, one per row: row[q] is where the state q goes."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def _of_automaton(task: FiniteTask) -> Passport:
 
 
 def _of_facts(task: Task, facts: TaskFacts) -> Passport:
-    text = facts.state_text or "not known: the task is no finite automaton"
+    text = facts.state_text or "not known: the task is not a finite automaton"
     monoid = monoid_of(facts)
     settled = () if monoid is None else (1,)  # as an aperiodic machine does under one repeated input
     return Passport(task.name, facts.states, facts.bits, text, monoid, circuit_of(facts), settled)

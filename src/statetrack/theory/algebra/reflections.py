@@ -1,4 +1,4 @@
-"""How many reflections a token a linear recurrence needs for a group: the least r, computed from characters.
+"""How many reflections per token a linear recurrence needs for a group: the least r, computed from characters.
 
 A product of r reflections moves at most r dimensions, and an orthogonal map that moves m dimensions is a product of m
 reflections (Cartan and Dieudonne). So inputs g of a group can act by r reflections each, in a representation that
@@ -30,7 +30,7 @@ NODES = 200_000
 
 @dataclass(frozen=True)
 class Reflections:
-    """The least number of reflections a token for a group and its inputs.
+    """The least number of reflections per token for a group and its inputs.
 
     `least` puts the whole representation into one state. `each` lets its irreducible parts stand side by side, each
     in a head of its own that makes its own reflections; `heads` of them are enough. Where `exact` is False, `least`

@@ -238,7 +238,7 @@ def _closure(of: Group, elements: list[Images]) -> list[Images] | None:
 
 
 def from_permutations(permutations: NDArray[Any]) -> Structure | None:
-    """The group whose elements are all given, one a row; None where it acts on too many points to be looked at."""
+    """The group whose elements are all given, one per row; None where it acts on too many points to be looked at."""
     reduced = _on_few_points(permutations)
     if reduced is not None:
         return structure(Group.from_generators(reduced))
