@@ -1,4 +1,4 @@
-"""The command line: one file a verb. What cannot be done is said in one line, with the exit code 2."""
+"""The command line, one file per verb. What cannot be done is said in one line, with exit code 2."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-c
     "show": (show.command, "What a task is: an example, its algebra, its floors."),
     "floors": (floors.command, "What guesses score on a task."),
     "predict": (predict.command, "What theory predicts for a model on a task."),
-    "reflections": (reflections.command, "How many reflections a token a group needs."),
-    "documents": (documents.command, "What the documents behind it predict, and what is false."),
+    "reflections": (reflections.command, "How many reflections per token a group needs."),
+    "documents": (documents.command, "What two documents behind it predict, and what is false."),
     "data": (data.command, "Write a task's rows with their exact answers."),
     "audit": (audit.command, "What a published data set really holds."),
-    "train": (train.command, "Train a model on a task, then test it, also beyond."),
+    "train": (train.command, "Train a model on a task, test it, also on longer rows."),
     "ask": (ask.command, "Ask a language model, sample by sample."),
     "play": (play.command, "Play a task yourself."),
     "sweep": (sweep.command, "Run every cell of a sweep into a folder."),
-    "status": (status.command, "How a folder stands, and how long the rest may take."),
+    "status": (status.command, "How far a folder has got, and how long is left."),
     "results": (results.command, "The main numbers of a folder, or all as CSV or Parquet."),
     "diagnose": (diagnose.command, "Why each trained model of a folder stops tracking."),
-    "report": (report.command, "One HTML page of a folder that works offline."),
+    "report": (report.command, "A folder as one HTML page that works offline."),
     "merge": (merge.command, "Join folders from several machines."),
     "pack": (pack.command, "Pack a folder into one file."),
     "unpack": (pack.unpack, "Put the cells of a packed file into a folder."),
     "lm-eval-path": (lm_eval_path.command, "The folder of our tasks for lm-evaluation-harness."),
-    "demo": (demo.command, "The question and its answer in small, in minutes."),
+    "demo": (demo.command, "A small run of everything, in minutes."),
 }
 for _name, (_command, _line) in VERBS.items():
     app.command(_name, short_help=_line)(_command)
@@ -95,7 +95,7 @@ def _top(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give the exit code: 0 done, 1 findings, 2 bad input, 130 interrupted."""
-    before = signal.signal(signal.SIGTERM, _interrupt)  # a polite kill also leaves no half file
+    before = signal.signal(signal.SIGTERM, _interrupt)  # a polite kill also leaves no half-written file
     try:
         code = app(arguments, prog_name="statetrack", standalone_mode=False)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`statetrack documents`: what the two documents predict that statetrack began with."""
+"""`statetrack documents`: what two of the documents that statetrack grew from predict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from statetrack.cli.output import print_json
 
 
 def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List what the two documents that statetrack began with predict, with the place; what is false has its argument.
+    """List what two of the documents that statetrack grew from predict, section by section.
+
+    One is the design document, "Synthetic Benchmark Design for Temporal Nonlinearity" (RTC, TXC, FSM and E88), the
+    other the description of the "Permutation Composition Benchmark" (94 groups). A prediction that can be seen to be
+    false before anything runs is marked so, with the argument. docs/README.md says more about both.
 
     Example: statetrack documents
     """
