@@ -63,14 +63,14 @@ def local() -> bool:
     cached, resent = engine(), engine(resend=True)
     size = sum(weights.numel() for weights in cached.model.parameters())
     print(f"Llama, 2 layers, {size / 1e6:.1f} M parameters, float32, one thread, {TURNS} turns\n")
-    told = dialogue(TASK, Rules(), 0, TURNS)
+    game = dialogue(TASK, Rules(), 0, TURNS)
     converse(cached, [dialogue(TASK, Rules(), 1, 3)])  # warms up
     cached.processed = 0
     games: list[Episode] = []
-    by_turns = timed(lambda: games.extend(converse(cached, [told])))
+    by_turns = timed(lambda: games.extend(converse(cached, [game])))
     assert games[0].status == "done"
-    once = min(timed(lambda: score(cached, told)) for _ in range(3))
-    again = timed(lambda: converse(resent, [told]))
+    once = min(timed(lambda: score(cached, game)) for _ in range(3))
+    again = timed(lambda: converse(resent, [game]))
     final = len(cached.chat.ids(games[0].messages, reply_follows=False))
     print(f"{'':<64}{'measured':>14}{'asked':>12}")
     line("final length, tokens", f"{final:,}", "", True)
@@ -85,9 +85,9 @@ def local() -> bool:
 
 
 def batched(rows: int = 8) -> None:
-    asked, told = engine(), [dialogue(TASK, Rules(), row, TURNS // 5) for row in range(rows)]
-    one = timed(lambda: converse(asked, told[:1]))
-    all_at_once = timed(lambda: converse(asked, told))
+    asked, games = engine(), [dialogue(TASK, Rules(), row, TURNS // 5) for row in range(rows)]
+    one = timed(lambda: converse(asked, games[:1]))
+    all_at_once = timed(lambda: converse(asked, games))
     line(
         f"{rows} episodes of {TURNS // 5} turns one by one / in one batch, time",
         f"{rows * one / all_at_once:.1f}",

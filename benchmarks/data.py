@@ -83,14 +83,14 @@ def to_parquet(count: int, lengths: str, seconds: float | None, megabytes: float
         out = Path(folder) / "s5.parquet"
         arguments = ["data", "s5", "--length", lengths, "--count", str(count), "--out", str(out)]
         done = subprocess.run([sys.executable, "-c", MEASURED, *arguments], capture_output=True, text=True, check=True)
-        told = json.loads(done.stderr.strip().splitlines()[-1])
+        measured = json.loads(done.stderr.strip().splitlines()[-1])
         size = out.stat().st_size / 2**20
     limit = "" if seconds is None else f" (asked: {seconds:.0f})"
     print(
-        f"{count:,} rows of s5, length {lengths}, to Parquet: {told['seconds']:.1f} s{limit}, "
-        f"{told['mb']:.0f} MB of memory (asked: {megabytes:.0f}), file of {size:.0f} MB"
+        f"{count:,} rows of s5, length {lengths}, to Parquet: {measured['seconds']:.1f} s{limit}, "
+        f"{measured['mb']:.0f} MB of memory (asked: {megabytes:.0f}), file of {size:.0f} MB"
     )
-    return told["mb"] < megabytes and (seconds is None or told["seconds"] < seconds)
+    return measured["mb"] < megabytes and (seconds is None or measured["seconds"] < seconds)
 
 
 def imports() -> bool:

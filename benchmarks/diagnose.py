@@ -31,7 +31,7 @@ LENGTH = 1024
 def timed(name: str, model: SequenceModel) -> bool:
     """One diagnosis with the seconds of each part."""
     began, wall, marks = time.process_time(), time.perf_counter(), []
-    found = st.diagnose(
+    diagnosis = st.diagnose(
         "txc", model, trained=LENGTH, length=LENGTH, tick=lambda part: marks.append((part, time.process_time()))
     )
     end, wall = time.process_time(), time.perf_counter() - wall
@@ -39,8 +39,8 @@ def timed(name: str, model: SequenceModel) -> bool:
     parts = ", ".join(f"{part} {until - when:.1f}" for (part, when), until in zip(marks, ends))
     seconds = end - began
     print(
-        f"{name}: {seconds:.1f} s of {MOST:.0f} allowed ({wall:.1f} s on the clock); {found['conclusion']}, "
-        f"streamed {found['error']['streamed']} steps of {found['error']['rows']} rows\n  {parts}"
+        f"{name}: {seconds:.1f} s of {MOST:.0f} allowed ({wall:.1f} s on the clock); {diagnosis['conclusion']}, "
+        f"streamed {diagnosis['error']['streamed']} steps of {diagnosis['error']['rows']} rows\n  {parts}"
     )
     return seconds <= MOST
 

@@ -45,14 +45,14 @@ def extrapolated(stops: NDArray[np.int64], values: NDArray[np.floating], last: i
 def probed(walk: Trajectories) -> NDArray[np.floating]:
     """The separation along the probe's direction, on test rows."""
     assert walk.states is not None
-    found = []
+    separations = []
     for stop, states in zip(walk.plan.stops, walk.states[:, :, -1]):
         truth = walk.truth[:, stop - 1]
         fit, test = slice(0, walk.plan.rows), walk.test
         score = Ridge(states[fit]).fit(2.0 * truth[fit, None] - 1)(states[test])[:, 0]
         one, two = (score[truth[test] == k] for k in (0, 1))
-        found.append(abs(two.mean() - one.mean()) / 2 / np.sqrt((one.var() + two.var()) / 2))
-    return np.array(found)
+        separations.append(abs(two.mean() - one.mean()) / 2 / np.sqrt((one.var() + two.var()) / 2))
+    return np.array(separations)
 
 
 def margins(walk: Trajectories, model: SequenceModel, last: int) -> NDArray[np.floating]:
@@ -72,16 +72,16 @@ def main() -> int:
     for record in store.records():
         cell = record.cell
         model = load(store, cell)
-        seen = Examined(
+        examined = Examined(
             st.task(cell.task), model, cell.length, Plan.of(model, cell.length, None, 2048), cell.seed, lambda _: None
         )
-        fails = seen.measured["at_90"]["length"]
-        if fails is None or not seen.learned or seen.walk.exploded_at is not None:
+        fails = examined.measured["at_90"]["length"]
+        if fails is None or not examined.learned or examined.walk.exploded_at is not None:
             continue
-        last, stops = seen.fitted_to, np.array(seen.plan.stops)
-        curves = [probed(seen.walk), Apart.of(seen.walk).separation, margins(seen.walk, model, last)]
+        last, stops = examined.fitted_to, np.array(examined.plan.stops)
+        curves = [probed(examined.walk), Apart.of(examined.walk).separation, margins(examined.walk, model, last)]
         lengths = [extrapolated(stops, values, last) for values in curves]
-        chosen = seen.separated["predicted"]["at_90"]["length"]
+        chosen = examined.separated["predicted"]["at_90"]["length"]
         ratios = [*(length / fails for length in lengths), chosen / fails if chosen else float("inf")]
         shown = "".join(f"{ratio:>{width}.2f}" for ratio, width in zip(ratios, (8, 8, 8, 10)))
         print(f"{cell.subject:32}{cell.seed:>5}{fails:>10.0f}{shown}", flush=True)

@@ -68,10 +68,10 @@ def main() -> None:
             made_records.fill(folder, made_records.design_cells(), "design")
         done = report(folder, Path(made) / "page.html")
         load = os.getloadavg()[0]
-        seen = [opening(playwright, program, done.html) for _ in range(OPENINGS)]
+        openings = [opening(playwright, program, done.html) for _ in range(OPENINGS)]
         print(f"{len(done.page.figures)} figures, {len(done.page.tables)} tables; load before: {load:.1f}")
         line("size", [done.html.stat().st_size / 1e6], MOST_MEGABYTES, "MB")
-        first, last, cpu = (list(values) for values in zip(*seen))
+        first, last, cpu = (list(values) for values in zip(*openings))
         line("first tab, clock", first, None, "s")
         line("all figures, clock", last, MOST_SECONDS, "s")
         line("all figures, cpu", cpu, None, "s")

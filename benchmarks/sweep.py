@@ -113,10 +113,10 @@ def disk() -> bool:
             said = "nothing"
         except ValueError as error:
             said = str(error)
-        found = status(Store(place / "out"))
-        print(f"a full disk: {found.counts['done']} cells are whole, {len(found.damaged)} damaged; it said:")
+        standing = status(Store(place / "out"))
+        print(f"a full disk: {standing.counts['done']} cells are whole, {len(standing.damaged)} damaged; it said:")
         print(f"  {said.replace(str(place), 'DIR')}")
-        return said != "nothing" and "\n" not in said and not found.damaged and found.counts["done"] > 0
+        return said != "nothing" and "\n" not in said and not standing.damaged and standing.counts["done"] > 0
     finally:
         subprocess.run(["umount", str(place)], check=True)
 

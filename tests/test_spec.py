@@ -23,9 +23,9 @@ TYPES = {int: int, bool: bool, float: float, tuple: tuple[float, ...], str: str}
 
 @given(NAMES, s.dictionaries(KEYS, VALUES, max_size=4))
 def test_what_is_written_is_read_back(name: str, parameters: dict[str, object]) -> None:
-    found, given_ = spec.parse(spec.write(name, parameters))
-    read = {key: spec.read(value, TYPES[type(parameters[key])], key) for key, value in given_.items()}
-    assert (found, read) == (name, parameters)
+    read_name, texts = spec.parse(spec.write(name, parameters))
+    read = {key: spec.read(value, TYPES[type(parameters[key])], key) for key, value in texts.items()}
+    assert (read_name, read) == (name, parameters)
     assert [type(value) for value in read.values()] == [type(value) for value in parameters.values()]
 
 

@@ -51,8 +51,8 @@ def _near(name: str, names: list[str]) -> list[str]:
     >>> _near("rnn", ["gru", "linear-rnn", "m2rnn", "rnn-2"])
     ['rnn-2', 'm2rnn', 'linear-rnn']
     """
-    holding = [each for each in names if len(name) >= PART and name in each.lower()]
-    holding.sort(key=lambda each: (not each.lower().startswith(name), len(each), each))
+    holding = [candidate for candidate in names if len(name) >= PART and name in candidate.lower()]
+    holding.sort(key=lambda candidate: (not candidate.lower().startswith(name), len(candidate), candidate))
     return list(dict.fromkeys([*holding, *difflib.get_close_matches(name, names, n=4, cutoff=0.6)]))
 
 

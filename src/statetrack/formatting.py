@@ -124,8 +124,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 def told_apart(short: dict[str, str]) -> dict[str, str]:
     """The short name of each, or the whole one where two would look alike."""
-    often = Counter(short.values())
-    return {name: each if often[each] == 1 else name for name, each in short.items()}
+    uses = Counter(short.values())
+    return {name: short_name if uses[short_name] == 1 else name for name, short_name in short.items()}
 
 
 def _without_folder(name: str) -> str:

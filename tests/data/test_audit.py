@@ -219,7 +219,7 @@ def test_a_dataset_dict_and_sharded_parquet_are_read(tmp_path: Path) -> None:
 def test_without_a_map_our_own_ids_are_taken(tmp_path: Path) -> None:
     write(DataRequest(task("s4"), Lengths.read("30"), 50), out=tmp_path / "rows.jsonl")
     (tmp_path / "rows.jsonl.meta.json").unlink()
-    with pytest.raises(BadInput, match="no permutation map and no group's name; --group NAME"):
+    with pytest.raises(BadInput, match="neither a permutation map nor a group's name; with --group NAME"):
         audit(tmp_path / "rows.jsonl")
     (tmp_path / "rows.jsonl").rename(tmp_path / "s4_rows.jsonl")
     result = audit(tmp_path / "s4_rows.jsonl")

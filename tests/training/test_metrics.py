@@ -40,7 +40,7 @@ def test_positions_and_whole_rows_agree_with_loops(rng):
         counted = [bool(r) for r, a in zip(right[:, t], asked[:, t]) if a]
         assert share == (pytest.approx(np.mean(counted)) if counted else None)
     summary = metrics.summary(right, asked)
-    whole = [all(r for r, a in zip(rs, as_) if a) for rs, as_ in zip(right, asked)]
+    whole = [all(r for r, a in zip(row, row_asked) if a) for row, row_asked in zip(right, asked)]
     assert summary["full_sequence_accuracy"] == pytest.approx(np.mean(whole))
     assert summary["n"] == asked.sum()
     low, high = summary["interval"]

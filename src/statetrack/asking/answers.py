@@ -63,8 +63,8 @@ class Form:
 
     def read(self, reply: str, last: bool = False) -> Value | None:
         """The value of the first match (or the last, after reasoning); None for a violation of the format."""
-        found = self.find(reply, last)
-        return None if found is None else self.value(found[1])
+        match = self.find(reply, last)
+        return None if match is None else self.value(match[1])
 
     def find(self, reply: str, last: bool = False) -> tuple[str, str] | None:
         """The matched part of the reply as it was written, and the answer in it."""
@@ -123,13 +123,13 @@ def _images(text: str, degree: int, cycles: bool) -> tuple[int, ...] | None:
         images = _points(text, degree)
         return images if sorted(images) == list(range(degree)) else None
     moved = list(range(degree))
-    seen: list[int] = []
+    named: list[int] = []
     for inside in re.findall(r"\(([^)]*)\)", text):
         cycle = _points(inside, degree)
-        seen += cycle
+        named += cycle
         for here, there in zip(cycle, (*cycle[1:], *cycle[:1])):
             moved[min(here, degree - 1)] = there
-    good = len(set(seen)) == len(seen) and all(point < degree for point in seen)
+    good = len(set(named)) == len(named) and all(point < degree for point in named)
     return tuple(moved) if good else None
 
 

@@ -75,18 +75,18 @@ def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
     name, who = split_subject(first.subject)
     if _is_person(solver(who)):
         reason = f"a person has to answer: statetrack play {first.task} --out DIR, into the same folder"
-        yield from (_left(each, SKIPPED, reason, store) for each in work.cells)
+        yield from (_left(sample, SKIPPED, reason, store) for sample in work.cells)
         return
     records = ask(
-        _task(first.task), Rules.of_protocol(first.protocol), solver(who), [each.seed for each in work.cells],
+        _task(first.task), Rules.of_protocol(first.protocol), solver(who), [sample.seed for sample in work.cells],
         length=first.length, model=name, engine=lambda: _engine(name, work.device, count), store=store,
         forced=FORCED in first.protocol,
     )  # fmt: skip
     failed = [record.episode.detail for record in records if record.episode.ended == SERVER]
     (_failing.add if len(failed) == len(records) else _failing.discard)(name)
     asked = {record.cell.seed: record for record in records}
-    for each in work.cells:
-        yield asked.get(each.seed) or _left(each, FAILED, f"not asked: {failed[0]}", store)
+    for sample in work.cells:
+        yield asked.get(sample.seed) or _left(sample, FAILED, f"not asked: {failed[0]}", store)
 
 
 def _is_person(who: Solver) -> bool:
@@ -134,10 +134,10 @@ def _remember(model: str) -> None:
 
 
 def _rules(given: dict[str, Any]) -> Rules:
-    known = [rule.name for rule in fields(Rules)]
+    names = [rule.name for rule in fields(Rules)]
     for key in given:
-        if key not in known:
-            raise unknown("setting", key, [*known, FORCED])
+        if key not in names:
+            raise unknown("setting", key, [*names, FORCED])
     return Rules(**given)
 
 
@@ -154,9 +154,9 @@ def _asks(task: Task, rules: Rules, length: int) -> None:
 
 def _engine(name: str, device: str, batch: int) -> Engine:
     if name.startswith("hf:"):
-        made = _local(name, device)
-        made.batch = batch
-        return made
+        local_engine = _local(name, device)
+        local_engine.batch = batch
+        return local_engine
     reached = json.loads(os.environ.get(REACHED, "{}")).get(name, name)
     return engine(reached, batch=batch, **({"max_retries": 0} if name in _failing else {}))
 

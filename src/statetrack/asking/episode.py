@@ -181,8 +181,8 @@ class Episode:
             return self.dialogue.reply(turn)
         if rules.thinking and rules.keep_reasoning:
             return "\n".join(part for part in (reply.reasoning, reply.text) if part) or NO_REPLY
-        found = self.dialogue.form.find(text, last=True) if rules.thinking else None
-        return (found[0] if found else text.strip()) or NO_REPLY
+        answer = self.dialogue.form.find(text, last=True) if rules.thinking else None
+        return (answer[0] if answer else text.strip()) or NO_REPLY
 
     def _with(self, text: str) -> list[Message]:
         """The history and one more message. With the replies absent, all inputs stand in one message, one per line."""

@@ -149,8 +149,8 @@ def kaplan_meier(times: Sequence[int], failed: Sequence[bool]) -> list[dict[str,
     """
     share, greenwood, curve = 1.0, 0.0, []
     for time in sorted({time for time, event in zip(times, failed) if event}):
-        at_risk = sum(each >= time for each in times)
-        failures = sum(event and each == time for each, event in zip(times, failed))
+        at_risk = sum(other >= time for other in times)
+        failures = sum(event and other == time for other, event in zip(times, failed))
         share *= 1 - failures / at_risk
         greenwood += failures / (at_risk * (at_risk - failures)) if failures < at_risk else 0.0
         low, high = _survival_interval(share, greenwood)

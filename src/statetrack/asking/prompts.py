@@ -72,7 +72,7 @@ def _format(said: Wording, rules: Rules) -> str:
 
 def _distractors(rules: Rules) -> list[str]:
     """What the distractors mean, as far as they are in use."""
-    told = {
+    meanings = {
         "chatter": f"Some messages are unrelated remarks without an input; acknowledge them with {OK}, they change"
         " nothing.",
         "streams": "Two streams, A and B, are interleaved; each input is tagged with its stream, as in 'A: ...'. Keep"
@@ -81,7 +81,7 @@ def _distractors(rules: Rules) -> list[str]:
         "retractions": "The message 'Take back the last input.' removes the newest input that has not been taken back,"
         " as if it had never been shown; answer for what is left.",
     }
-    return [told[name] for name in told if name in rules.distractors]
+    return [meanings[name] for name in meanings if name in rules.distractors]
 
 
 @lru_cache(maxsize=256)  # samples of one task share it
@@ -118,7 +118,7 @@ def question(task: Task, row: Sequence[int], rules: Rules, seed: int = 0) -> Que
         examples = "".join(["Examples:\n\n", *worked]) if shots else ""
         prompt = SEED_PROMPT.format(group=usual_name(task.group), sequence=_sequence(said, row), examples=examples)
         return Question(prompt, target, replace(said.form, tag=""))
-    used = sorted({symbol for each in (row, *(shot for shot, _ in shots)) for symbol in each})
+    used = sorted({symbol for sequence in (row, *(shot for shot, _ in shots)) for symbol in sequence})
     parts = [f"You are given a sequence of inputs. {said.about(used)}"]
     parts += [
         f"Example:\nSequence: {_sequence(said, shot)}\nAnswer: {said.form.write(answer)}" for shot, answer in shots

@@ -54,9 +54,9 @@ class Rules:
 
     def __post_init__(self) -> None:
         self._check_types()
-        for what, known in CHOICES.items():
-            if (value := getattr(self, what)) not in known:
-                raise unknown(what, value, known)
+        for what, allowed in CHOICES.items():
+            if (value := getattr(self, what)) not in allowed:
+                raise unknown(what, value, allowed)
         for name in self.distractors:
             if name not in DISTRACTORS:
                 raise unknown("distractor", name, DISTRACTORS)

@@ -69,8 +69,8 @@ class _Book:
     def __init__(self, cells: dict[int, Cell], store: Store | None, report: Report) -> None:
         self.cells, self.store, self.report, self.turns = cells, store, report, 0
         there = {sample: store.record(cell) for sample, cell in cells.items()} if store else {}
-        self.found = {sample: record for sample, record in there.items() if isinstance(record, AskedRecord)}
-        self.records = {sample: record for sample, record in self.found.items() if record.status == DONE}
+        self.earlier = {sample: record for sample, record in there.items() if isinstance(record, AskedRecord)}
+        self.records = {sample: record for sample, record in self.earlier.items() if record.status == DONE}
         self.missing = [sample for sample in cells if sample not in self.records]
 
     def keep(self, sample: int, episode: KeptEpisode, began: float) -> None:
@@ -98,8 +98,8 @@ def _ask_missing(
         if forced:
             _score(group, engine, book)
         else:
-            _converse([_taken_up(each, book.found.get(each.sample)) for each in group], solver, engine, book)
-        failed = all(book.records[each.sample].episode.ended == SERVER for each in group)
+            _converse([_taken_up(game, book.earlier.get(game.sample)) for game in group], solver, engine, book)
+        failed = all(book.records[game.sample].episode.ended == SERVER for game in group)
         in_vain = in_vain + len(group) if failed else 0
         if in_vain >= DEAD:
             break
@@ -124,9 +124,9 @@ def _converse(group: list[Episode], solver: Solver, engine: Engine | None, book:
         raise
 
 
-def _taken_up(each: Dialogue, before: AskedRecord | None) -> Episode:
+def _taken_up(game: Dialogue, before: AskedRecord | None) -> Episode:
     """A new episode, or the one that was cut off, with what it has cost already."""
-    episode = Episode(each)
+    episode = Episode(game)
     if before is not None:
         episode.replay(before.episode.replies, before.episode.outcomes)
         episode.tokens += Tokens(**before.episode.tokens)
@@ -158,8 +158,8 @@ def _score(group: list[Dialogue], engine: Engine | None, book: _Book) -> None:
     from statetrack.asking.engines.hf import HFEngine
 
     assert isinstance(engine, HFEngine)
-    for each in group:
+    for game in group:
         began = time.monotonic()
-        scored = score(engine, each)
-        book.keep(each.sample, scored, began)
+        scored = score(engine, game)
+        book.keep(game.sample, scored, began)
         book.tell(turns=len(scored.outcomes))

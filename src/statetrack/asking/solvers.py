@@ -118,8 +118,8 @@ class CopyLast(Solver):
     def reply(self, request: Request) -> str:
         form = request.dialogue.form
         for message in reversed(request.messages):
-            if message["role"] == "assistant" and (found := form.find(message["content"])):
-                return found[0]
+            if message["role"] == "assistant" and (last := form.find(message["content"])):
+                return last[0]
         return written(request, after(request, 1))
 
 

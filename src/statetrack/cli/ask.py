@@ -118,16 +118,16 @@ def _print_estimate(
     """What perfect episodes would cost, from the first sample, and what the model would be told."""
     from statetrack.asking import dialogue, estimate
 
-    one = dialogue(task, rules, samples[0], length)
-    cost = estimate([one], shows_state).to_dict()
+    first = dialogue(task, rules, samples[0], length)
+    cost = estimate([first], shows_state).to_dict()
     total = {name: number * len(samples) for name, number in cost.items()}
-    told = one.system or one.turns[0].text
+    prompt = first.system or first.turns[0].text
     if as_json:
-        print_json({"task": task.name, "samples": len(samples), "turns": one.asked, "tokens_each": cost,
-                    "tokens": total, "prompt": told})  # fmt: skip
+        print_json({"task": task.name, "samples": len(samples), "turns": first.asked, "tokens_each": cost,
+                    "tokens": total, "prompt": prompt})  # fmt: skip
         return
-    asked = f"{plural(len(samples), 'sample')} of {plural(one.asked, 'answer')}"
-    print(f"{told}\n\n{task.name}: {asked}; tokens if every answer is right\n")
+    asked = f"{plural(len(samples), 'sample')} of {plural(first.asked, 'answer')}"
+    print(f"{prompt}\n\n{task.name}: {asked}; tokens if every answer is right\n")
     rows = [[name, f"{cost[name]:,}", f"{total[name]:,}"] for name in cost]
     print_table(["estimate", "one episode", "all"], rows)
 

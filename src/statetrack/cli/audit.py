@@ -54,9 +54,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _group(facts: dict[str, Any]) -> str:
-    claimed = f"{facts['claimed']} by {facts['claimed_in']}" if facts["claimed"] else "not said which"
+    claimed = f"{facts['claimed']} by {facts['claimed_in']}" if facts["claimed"] else "not named"
     if facts["map"] is None:
-        return f"{claimed}; there is no permutation map, so our own IDs were taken"
+        return f"{claimed}; there is no permutation map, so our own IDs were used"
     names = f"the same as {', '.join(facts['same_as'])}" if facts["same_as"] else "none of the catalogue"
     solvable = "solvable" if facts.get("derived_series", [0])[-1] == 1 else "not solvable"
     return f"{claimed}; {facts['map']} gives order {facts['order']}, degree {facts['degree']}, {solvable}, {names}"

@@ -44,7 +44,7 @@ def command(
     out: Annotated[
         Path, typer.Option(help="The folder for results and report; what it holds is not done again.")
     ] = FOLDER,
-    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the report in the browser.")] = False,
+    open_report: Annotated[bool, typer.Option("--open/--no-open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Show what is tracked, train small models on three tasks, look into three of them, and write the report.
 
@@ -56,7 +56,7 @@ def command(
     for task in ASKED:
         show_table(task, [record for record in records if record.cell.task == task])
     look_into(out, records)
-    write_report(out, open_)
+    write_report(out, open_report)
     print(f"Next: {program()} list tasks, {program()} show s5, {program()} train --help")
 
 
@@ -71,10 +71,13 @@ def show_rows() -> None:
 
     print("What is tracked: a row of inputs, and the right answer after each of them.\n")
     for text in ("txc", "s5", "track_the_stat.median"):
-        one = task(text)
-        batch = one.sample(length=10, count=1, seed=0)
-        print(f"{one.name}: {first_sentence(type(one).__doc__)}")
-        for word, symbols, write in (("in ", batch.inputs, one.symbol_text), ("out", batch.targets, one.answer_text)):
+        example = task(text)
+        batch = example.sample(length=10, count=1, seed=0)
+        print(f"{example.name}: {first_sentence(type(example).__doc__)}")
+        for word, symbols, write in (
+            ("in ", batch.inputs, example.symbol_text),
+            ("out", batch.targets, example.answer_text),
+        ):
             print(f"  {word} " + " ".join(f"{write(int(symbol)):>5}" for symbol in symbols[0]))
 
 
@@ -106,23 +109,25 @@ def show_table(task: str, records: list[TrainingRecord]) -> None:
     lengths = list(next(iter(rows.values())))
     floor = {length: end_floor(task, length) or 0.0 for length in lengths}
     seeds = len({record.cell.seed for record in records})
-    told = f"median of {seeds} seeds" if seeds > 1 else "one seed"
-    print(f"\n{ASKED[task]} Trained on {records[0].cell.length} inputs, {told}:\n")
-    lines = [[model, MODELS.get(model, ""), *(fixed(found[n]) for n in lengths)] for model, found in rows.items()]
+    seeds_text = f"median of {seeds} seeds" if seeds > 1 else "one seed"
+    print(f"\n{ASKED[task]} Trained on {records[0].cell.length} inputs, {seeds_text}:\n")
+    lines = [
+        [model, MODELS.get(model, ""), *(fixed(accuracies[n]) for n in lengths)] for model, accuracies in rows.items()
+    ]
     lines.append(["the best guess", "the floor", *(fixed(floor[n]) for n in lengths)])
     print_table(["accuracy at the end of rows of", "", *(f"{n}" for n in lengths)], lines)
     print(said(separation(records), {model: reach(same).reach for model, same in trained.items()}))
 
 
-def said(found: ModelContrast | None, reached: dict[str, int]) -> str:
+def said(contrast: ModelContrast | None, reached: dict[str, int]) -> str:
     """Whether the models with a state are told apart at the longest rows, and which have solved every length so far."""
-    if found is None:
+    if contrast is None:
         return "There are too few models with a state to compare."
-    guess = f"a guess scores {fixed(found.floor or 0.0)}"
-    if found.apart:
-        kept = ", ".join(model for model, length in reached.items() if length >= found.tested) or "none"
-        return f"It tells them apart. Right to {found.tested}: {kept}. {guess[0].upper()}{guess[1:]}."
-    why = f"within {found.best - found.worst:.3f} of each other at {found.tested}, where {guess}"
+    guess = f"a guess scores {fixed(contrast.floor or 0.0)}"
+    if contrast.apart:
+        kept = ", ".join(model for model, length in reached.items() if length >= contrast.tested) or "none"
+        return f"It tells them apart. Right to {contrast.tested}: {kept}. {guess[0].upper()}{guess[1:]}."
+    why = f"within {contrast.best - contrast.worst:.3f} of each other at {contrast.tested}, where {guess}"
     return f"It does not tell the models with a state apart: they are {why}."
 
 
@@ -142,9 +147,9 @@ def look_into(out: Path, records: Sequence[TrainingRecord]) -> None:
     store = Store(out)
     compare_again(store)
     for name in LOOKED_INTO:
-        found = of_cell(store, chosen[name]) if name in chosen else None
-        if found:
-            print(f"  {name}: {found.sentences[0]}")
+        diagnosis = of_cell(store, chosen[name]) if name in chosen else None
+        if diagnosis:
+            print(f"  {name}: {diagnosis.sentences[0]}")
 
 
 def _diagnose(folder: Path, key: str) -> None:

@@ -60,56 +60,58 @@ def command(
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
         tally = diagnose_folder(folder, Selection(tuple(key or ()), cells, length, stream, again), show)
-    found = compare(store, tally.left_out)
-    write_comparison(store, found)
+    comparison = compare(store, tally.left_out)
+    write_comparison(store, comparison)
     if as_json:
-        print_json(rounded(dataclasses.asdict(found)))
+        print_json(rounded(dataclasses.asdict(comparison)))
     else:
-        _print(found, folder, tuple(key or ()))
-    asked = [each for each in found.left_out if not key or each.key.startswith(tuple(key))]
-    return 1 if any(each.code not in HARMLESS for each in asked) else 0
+        _print(comparison, folder, tuple(key or ()))
+    asked = [left for left in comparison.left_out if not key or left.key.startswith(tuple(key))]
+    return 1 if any(left.code not in HARMLESS for left in asked) else 0
 
 
-def _print(found: Comparison, folder: Path, keys: tuple[str, ...]) -> None:
+def _print(comparison: Comparison, folder: Path, keys: tuple[str, ...]) -> None:
     """A line for each cell, what compares them, and all that is said of cells that were asked for by key."""
-    if not found.cells and not found.left_out:
+    if not comparison.cells and not comparison.left_out:
         print(f"{folder} holds no cells; `statetrack train TASK MODEL --out {folder}` makes one")
         return
     headers = ["task", "model", "trained", "seed", "conclusion", "90 % up to", "predicted", "machine", "why"]
-    names = short_names(each[name] for each in found.cells for name in ("task", "model"))
-    rows = [_row(each | {name: names[each[name]] for name in ("task", "model")}) for each in found.cells]
+    names = short_names(entry[name] for entry in comparison.cells for name in ("task", "model"))
+    rows = [_row(entry | {name: names[entry[name]] for name in ("task", "model")}) for entry in comparison.cells]
     if sys.stdout.isatty():  # sentences would squeeze the other columns of a narrow window
         print_table(headers[:-1], [row[:-1] for row in rows], groups=2)
         print()
         print(*(f"{', '.join(row[:2])}, trained at {row[2]}, seed {row[3]}: {row[-1]}" for row in rows), sep="\n")
     else:
         print_table(headers, rows)
-    for each in found.cells:
-        if keys and each["key"].startswith(keys):
-            print(f"\n{each['task']}, {each['model']}, trained at {each['trained']}, seed {each['seed']}")
-            print(*(f"  {sentence}" for sentence in each["sentences"]), sep="\n")
+    for entry in comparison.cells:
+        if keys and entry["key"].startswith(keys):
+            print(f"\n{entry['task']}, {entry['model']}, trained at {entry['trained']}, seed {entry['seed']}")
+            print(*(f"  {sentence}" for sentence in entry["sentences"]), sep="\n")
     if not keys:
-        _print_comparison(found)
-    for left in found.left_out:
+        _print_comparison(comparison)
+    for left in comparison.left_out:
         print(f"left out: {left.what}: {left.why}", file=sys.stderr)
-    print(f"\n{len(found.cells)} diagnosed, {len(found.left_out)} left out; in {folder / 'diagnosis'}")
+    print(f"\n{len(comparison.cells)} diagnosed, {len(comparison.left_out)} left out; in {folder / 'diagnosis'}")
 
 
-def _print_comparison(found: Comparison) -> None:
-    for table in found.ablations:
+def _print_comparison(comparison: Comparison) -> None:
+    for table in comparison.ablations:
         print(f"\n{table['base']} on {table['task']} at {table['length']}: {table['says']}")
-    judged = [each for each in found.patterns if each["task"]]
+    judged = [pattern for pattern in comparison.patterns if pattern["task"]]
     if judged:
         print()
-        rows = [[each[name] for name in ("section", "says", "task", "subject", "outcome", "why")] for each in judged]
+        rows = [
+            [pattern[name] for name in ("section", "says", "task", "subject", "outcome", "why")] for pattern in judged
+        ]
         print_table(["section", "the document expects", "task", "model", "outcome", "why"], rows, groups=2)
 
 
-def _row(each: dict[str, Any]) -> list[str]:
-    reach = f"{each['at_90']:,.0f}" if each["at_90"] is not None else f"beyond {each['streamed']:,}"
-    predicted, equal = each["predicted_at_90"], each["machine_equal"]
+def _row(entry: dict[str, Any]) -> list[str]:
+    reach = f"{entry['at_90']:,.0f}" if entry["at_90"] is not None else f"beyond {entry['streamed']:,}"
+    predicted, equal = entry["predicted_at_90"], entry["machine_equal"]
     return [
-        each["task"], each["model"], str(each["trained"]), str(each["seed"]), each["conclusion"], reach,
+        entry["task"], entry["model"], str(entry["trained"]), str(entry["seed"]), entry["conclusion"], reach,
         "-" if predicted is None else f"{predicted:,.0f}",
-        "-" if equal is None else "the task's" if equal else "another", each["sentence"],
+        "-" if equal is None else "the task's" if equal else "another", entry["sentence"],
     ]  # fmt: skip

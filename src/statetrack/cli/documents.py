@@ -20,11 +20,13 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
     """
     from statetrack.verdicts import documents
 
-    known = documents.predictions()
+    predictions = documents.predictions()
     if as_json:
-        print_json([each.to_dict() for each in known])
+        print_json([prediction.to_dict() for prediction in predictions])
         return
-    for each in known:
-        print(f"{'FALSE ' if each.false else ''}{each.key}: section {each.section}: {each.says}")
-        for line in each.argument:
+    for prediction in predictions:
+        print(
+            f"{'FALSE ' if prediction.false else ''}{prediction.key}: section {prediction.section}: {prediction.says}"
+        )
+        for line in prediction.argument:
             print(f"    {line}")

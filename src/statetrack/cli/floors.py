@@ -27,11 +27,11 @@ def command(
     from statetrack.tasks import task
     from statetrack.theory import floors
 
-    known = [floors(task(text), length) for text in texts or []]
+    all_floors = [floors(task(text), length) for text in texts or []]
     if as_json:
-        print_json([each.to_dict() for each in known] if texts else _rows())
+        print_json([of_task.to_dict() for of_task in all_floors] if texts else _rows())
     elif texts:
-        print("\n".join(f"{text}, length {length}\n{each.text()}" for text, each in zip(texts, known)))
+        print("\n".join(f"{text}, length {length}\n{of_task.text()}" for text, of_task in zip(texts, all_floors)))
     else:
         rows = _rows()
         print_table(list(rows[0]), [[row.pop("T"), *(fixed(value, 4) for value in row.values())] for row in rows])
@@ -44,7 +44,11 @@ def _rows() -> list[dict[str, float]]:
 
     rows = []
     for length in LENGTHS:
-        known = {name: floors(task(name), length) for name in COLUMNS}
-        averages = {f"{name} {each}": known[name][each].average for name, shown in COLUMNS.items() for each in shown}
+        by_task = {name: floors(task(name), length) for name in COLUMNS}
+        averages = {
+            f"{name} {strategy}": by_task[name][strategy].average
+            for name, shown in COLUMNS.items()
+            for strategy in shown
+        }
         rows.append({"T": length, **averages})
     return rows

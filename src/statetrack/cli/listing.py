@@ -64,9 +64,9 @@ def _groups() -> Entries:
 
     entries = []
     for name in (*catalogue(), *MATCHED):
-        each = group(name)
-        entries.append({"group": name, "usual_name": usual_name(name), "family": family(name), "order": each.order,
-                        "degree": each.degree, "solvable": each.is_solvable})  # fmt: skip
+        the_group = group(name)
+        entries.append({"group": name, "usual_name": usual_name(name), "family": family(name), "order": the_group.order,
+                        "degree": the_group.degree, "solvable": the_group.is_solvable})  # fmt: skip
     return entries
 
 

@@ -58,7 +58,7 @@ def squeezed(headers: Row, rows: Sequence[Row], width: int) -> list[int] | None:
     if _total(least) > width:
         return None
     while _total(widths) > width:
-        _, widest = max((each, place) for place, each in enumerate(widths) if each > least[place])
+        _, widest = max((size, place) for place, size in enumerate(widths) if size > least[place])
         widths[widest] -= 1
     return widths
 

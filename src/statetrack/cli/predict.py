@@ -23,8 +23,8 @@ def command(
     """
     from statetrack import tasks, theory
 
-    known = theory.predict(model, tasks.task(task), "training" if training else "weights")
+    prediction = theory.predict(model, tasks.task(task), "training" if training else "weights")
     if as_json:
-        print_json(known.to_dict())
+        print_json(prediction.to_dict())
     else:
-        print(known.text())
+        print(prediction.text())

@@ -21,10 +21,10 @@ def command(
     from statetrack.tasks.groups import group
     from statetrack.theory.algebra.reflections import least_reflections
 
-    known = {text: least_reflections(group(text)) for text in groups}
+    needed = {text: least_reflections(group(text)) for text in groups}
     if as_json:
-        print_json({text: dataclasses.asdict(least) for text, least in known.items()})
+        print_json({text: dataclasses.asdict(least) for text, least in needed.items()})
         return
-    for text, least in known.items():
+    for text, least in needed.items():
         bound = "" if least.exact else " at most"
         print(f"{text:10}{bound} {least.least} reflections per token in one head, {least.each} each in {least.heads}")

@@ -21,7 +21,7 @@ def command(
     ] = None,
     latex: Annotated[Path | None, typer.Option(help="A folder for LaTeX of the tables.")] = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
-    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Write a folder of results as one HTML page that works offline, with a Markdown summary beside it.
 
@@ -41,5 +41,5 @@ def command(
         print(f"{latex or figures}: {plural(len(done.tables), 'table')} as LaTeX")
     for notice in done.page.notices:
         print(f"note: {notice}")
-    if open_:
+    if open_browser:
         open_page(done.html)

@@ -37,10 +37,10 @@ def command(
 
     store = Store.existing(folder)
     trained = set()
-    for key, found in store.entries():
-        if isinstance(found, Damage):
-            print(f"damaged, left out: {found}", file=sys.stderr)
-        elif found.cell.kind == TRAIN:
+    for key, entry in store.entries():
+        if isinstance(entry, Damage):
+            print(f"damaged, left out: {entry}", file=sys.stderr)
+        elif entry.cell.kind == TRAIN:
             trained.add(key)
     if foreign := store.foreign():
         print(not_ours(foreign), file=sys.stderr)
@@ -65,10 +65,10 @@ def print_asked(store: Store) -> bool:
     """The table of what language models were asked; whether anything was."""
     from statetrack.asking.metrics import overview
 
-    found = overview(store.records())
-    if found:
-        _print(list(found[0]), found)
-    return bool(found)
+    table = overview(store.records())
+    if table:
+        _print(list(table[0]), table)
+    return bool(table)
 
 
 def _print(columns: Sequence[str], rows: list[dict[str, Any]]) -> None:

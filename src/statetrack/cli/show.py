@@ -36,13 +36,13 @@ def command(
         _passports(task, as_json)
         return
     chosen = tasks.task(task)
-    known, scores = passport(chosen), floors(chosen, length)
+    the_passport, scores = passport(chosen), floors(chosen, length)
     facts = _facts(chosen)
     if as_json:
-        print_json({**facts, "passport": known.to_dict(), "floors": scores.to_dict()})
+        print_json({**facts, "passport": the_passport.to_dict(), "floors": scores.to_dict()})
         return
     _print(facts)
-    print(f"\nWhat it is:\n{known.text()}")
+    print(f"\nWhat it is:\n{the_passport.text()}")
     print(f"\nWhat a guess scores at length {length}:\n{scores.text()}")
 
 
@@ -50,11 +50,11 @@ def _passports(selector: str, as_json: bool) -> None:
     from statetrack.tasks.catalogue import select, task
     from statetrack.theory import passport
 
-    known = {name: passport(task(name)) for name in select(selector)}
+    passports = {name: passport(task(name)) for name in select(selector)}
     if as_json:
-        print_json([passport.to_dict() for passport in known.values()])
+        print_json([passport.to_dict() for passport in passports.values()])
     else:
-        print("\n".join(f"== {name}\n{passport.text()}" for name, passport in known.items()))
+        print("\n".join(f"== {name}\n{passport.text()}" for name, passport in passports.items()))
 
 
 def _facts(task: Task) -> dict[str, Any]:

@@ -26,30 +26,30 @@ def command(
     """
     from statetrack.results import Store, status
 
-    found = status(Store.existing(folder))
+    standing = status(Store.existing(folder))
     if as_json:
-        print_json(found.to_dict())
+        print_json(standing.to_dict())
     else:
-        _print(found)
-    return 1 if found.damaged or any(found.counts[name] for name in ("failed", "missing", "running")) else 0
+        _print(standing)
+    return 1 if standing.damaged or any(standing.counts[name] for name in ("failed", "missing", "running")) else 0
 
 
-def _print(found: Status) -> None:
+def _print(standing: Status) -> None:
     from statetrack.results.folder_status import ORDER, by_reason
     from statetrack.results.pace import duration
 
-    rows = [[name, *(counts[each] for each in ORDER)] for name, counts in found.sweeps.items()]
-    if len(rows) != 1 or found.beyond:
-        rows.append(["all of the folder", *(found.counts[each] for each in ORDER)])
+    rows = [[name, *(counts[column] for column in ORDER)] for name, counts in standing.sweeps.items()]
+    if len(rows) != 1 or standing.beyond:
+        rows.append(["all of the folder", *(standing.counts[column] for column in ORDER)])
     print_table(["sweep", *ORDER], rows)
-    if any(found.counts[name] for name in ("missing", "running", "failed")):
-        units = f"{found.workers} at work now" if found.workers else "nobody is at work now, so for one worker"
-        print(f"time left: {duration(found.seconds_left)} ({units})")
-    for reason, count in found.skipped.items():
+    if any(standing.counts[name] for name in ("missing", "running", "failed")):
+        units = f"{standing.workers} at work now" if standing.workers else "nobody is at work now, so for one worker"
+        print(f"time left: {duration(standing.seconds_left)} ({units})")
+    for reason, count in standing.skipped.items():
         print(f"skipped {count}: {reason}")
-    for line in by_reason(found.failures):
+    for line in by_reason(standing.failures):
         print(line)
-    for damage in found.damaged:
+    for damage in standing.damaged:
         print(f"damaged: {damage}")
-    if found.foreign:
-        print(not_ours(found.foreign))
+    if standing.foreign:
+        print(not_ours(standing.foreign))

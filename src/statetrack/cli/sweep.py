@@ -74,10 +74,10 @@ def command(
 
 
 def read_part(text: str) -> tuple[int, int]:
-    number, slash, of = text.partition("/")
-    if not slash or not number.isdigit() or not of.isdigit():
+    number, slash, parts = text.partition("/")
+    if not slash or not number.isdigit() or not parts.isdigit():
         raise BadInput(f"--part {text} should be of the form 2/4")
-    return int(number), int(of)
+    return int(number), int(parts)
 
 
 def summary(tally: SweepProgress, out: Path) -> int:

@@ -144,8 +144,8 @@ def on_words(record: TrainingRecord) -> str:
 
 def _along(record: TrainingRecord, mark: int) -> float | None:
     """The accuracy at a mark of a stream."""
-    held = [each.accuracy for each in record.streams if each.accuracy and str(mark) in each.accuracy]
-    return held[0][str(mark)] if held else None
+    accuracies = [stream.accuracy for stream in record.streams if stream.accuracy and str(mark) in stream.accuracy]
+    return accuracies[0][str(mark)] if accuracies else None
 
 
 def table_row(result: Result) -> list[str]:

@@ -40,12 +40,12 @@ def audit(path: Path, group_name: str | None = None) -> Audit:
     """Read all of a data set and say what is in it; `group_name` overrules what its files say it is."""
     data = find(Path(path))
     claimed = claim(data, group_name)
-    known = _map(data, claimed)
-    tallies = _count(data, known, claimed)
+    id_map = _map(data, claimed)
+    tallies = _count(data, id_map, claimed)
     sections = [
-        ("group", _group(data, claimed, known)),
+        ("group", _group(data, claimed, id_map)),
         ("labels", _labels(data, tallies)),
-        ("ids", _ids(known, tallies)),
+        ("ids", _ids(id_map, tallies)),
         ("columns", _columns(tallies)),
         ("lengths", (_lengths(tallies), [])),
         ("duplicates", _duplicates(tallies)),
@@ -66,41 +66,45 @@ def _map(data: DataSet, claimed: StatedGroup | None) -> PermutationMap:
     if KEY in data.metadata:
         return PermutationMap.read(data.metadata[KEY], str(data.metadata_path))
     if claimed is None:
-        raise BadInput(f"{data.path} has no permutation map and no group's name; --group NAME takes our own IDs")
+        raise BadInput(
+            f"{data.path} has neither a permutation map nor a group's name; with --group NAME our own IDs are used"
+        )
     return PermutationMap.of_group(group(claimed.name))
 
 
-def _count(data: DataSet, known: PermutationMap, claimed: StatedGroup | None) -> dict[str, SplitCounts]:
-    expected: dict[str, Any] = {"group_order": known.distinct, "group_degree": known.images.shape[1]}
+def _count(data: DataSet, id_map: PermutationMap, claimed: StatedGroup | None) -> dict[str, SplitCounts]:
+    expected: dict[str, Any] = {"group_order": id_map.distinct, "group_degree": id_map.images.shape[1]}
     if claimed:
         expected["group_type"] = family(claimed.name)
     tallies = {}
     for split in data.splits:
         tallies[split] = SplitCounts()
         for rows in data.rows(split):
-            tallies[split].add(rows, known, expected)
+            tallies[split].add(rows, id_map, expected)
     if not any(tally.rows for tally in tallies.values()):
         raise BadInput(f"{data.path} holds no rows")
     return tallies
 
 
-def _group(data: DataSet, claimed: StatedGroup | None, known: PermutationMap) -> Section:
+def _group(data: DataSet, claimed: StatedGroup | None, id_map: PermutationMap) -> Section:
     facts: dict[str, Any] = {
         "claimed": claimed.name if claimed else None,
         "claimed_in": claimed.source if claimed else None,
         "map": str(data.metadata_path) if KEY in data.metadata else None,
-        "map_entries": len(known.ids),
+        "map_entries": len(id_map.ids),
     }
-    if KEY not in data.metadata:  # our own IDs were taken: nothing in the data says what they stand for
+    if KEY not in data.metadata:  # our own IDs were used: nothing in the data says what they stand for
         return facts, []
-    real = generated(known)
+    real = generated(id_map)
     names = same_as(real)
     facts |= {"degree": real.degree, **invariants(real), "same_as": names}
     wrong = []
-    if known.distinct < len(known.ids):
-        wrong.append(f"the permutation map gives {len(known.ids) - known.distinct} permutations under more than one ID")
-    if known.distinct != real.order:
-        wrong.append(f"the permutation map is not a group: its {known.distinct} permutations generate {real.order}")
+    if id_map.distinct < len(id_map.ids):
+        wrong.append(
+            f"the permutation map gives {len(id_map.ids) - id_map.distinct} permutations under more than one ID"
+        )
+    if id_map.distinct != real.order:
+        wrong.append(f"the permutation map is not a group: its {id_map.distinct} permutations generate {real.order}")
     if claimed:
         own = group(claimed.name)
         facts["is_claimed"] = invariants(own) == invariants(real)
@@ -145,11 +149,11 @@ def _reversed_labels(followed: str, declared: str, counts: dict[str, int], rows:
     return wrong
 
 
-def _ids(known: PermutationMap, tallies: dict[str, SplitCounts]) -> Section:
+def _ids(id_map: PermutationMap, tallies: dict[str, SplitCounts]) -> Section:
     used = set().union(*(tally.used for tally in tallies.values()))
     outside = {split: tally.outside for split, tally in tallies.items()}
     counts = {split: mistakes.count for split, mistakes in outside.items()}
-    facts = {"in_map": len(known.ids), "used": len(used), "rows_outside": counts}
+    facts = {"in_map": len(id_map.ids), "used": len(used), "rows_outside": counts}
     return facts, _listed(outside, "an ID outside the map", "ID")
 
 

@@ -93,8 +93,8 @@ class Listed(Coded):
         pa = arrow()
         values = self.alphabet.values
         nothing = self.codes >= len(values)
-        known = np.where(nothing, 0, self.codes) if self.alphabet.gaps else self.codes
-        numbers = pa.array(values[known], mask=nothing if self.alphabet.gaps else None)
+        codes = np.where(nothing, 0, self.codes) if self.alphabet.gaps else self.codes
+        numbers = pa.array(values[codes], mask=nothing if self.alphabet.gaps else None)
         return pa.ListArray.from_arrays(pa.array(self.starts.astype(np.int32)), numbers)
 
 

@@ -51,22 +51,22 @@ class SplitCounts:
     used: set[int] = field(default_factory=set)
     marks: list[NDArray[np.uint64]] = field(default_factory=list)
 
-    def add(self, rows: RowChunk, known: PermutationMap, expected: dict[str, Any]) -> None:
+    def add(self, rows: RowChunk, id_map: PermutationMap, expected: dict[str, Any]) -> None:
         """Take in a chunk. `expected` is what the declared columns should say in every row."""
         count = len(rows.targets)
         self.rows += count
         self.lengths.update(Counter(rows.lengths.tolist()))
         self.used.update(np.unique(rows.ids).tolist())
         self.marks.append(marks(rows))
-        self._add_labels(rows, known)
+        self._add_labels(rows, id_map)
         self._add_declared(rows, {**expected, "sequence_length": rows.lengths})
 
-    def _add_labels(self, rows: RowChunk, known: PermutationMap) -> None:
-        codes, inside = known.codes(rows.ids)
-        targets, target_inside = known.codes(rows.targets)
+    def _add_labels(self, rows: RowChunk, id_map: PermutationMap) -> None:
+        codes, inside = id_map.codes(rows.ids)
+        targets, target_inside = id_map.codes(rows.targets)
         whole = np.logical_and.reduceat(inside, rows.starts[:-1]) & target_inside
         self.outside.add(~whole, rows.first, lambda row: _first_outside(rows, row, inside))
-        mathematical, published = follows(known.images, codes, rows.starts, targets)
+        mathematical, published = follows(id_map.images, codes, rows.starts, targets)
         self.mathematical += int((mathematical & ~published & whole).sum())
         self.published += int((published & ~mathematical & whole).sum())
         self.both += int((mathematical & published & whole).sum())

@@ -67,28 +67,28 @@ def _named_in(text: str) -> str | None:
     return None
 
 
-def generated(known: PermutationMap) -> Group:
+def generated(id_map: PermutationMap) -> Group:
     """The group that the map's permutations generate, from as few of them as it takes."""
-    found = Group.from_generators([known.images[-1]])
-    while found.order <= MAX_ELEMENTS:
-        outside = np.flatnonzero(~np.isin(texts(known.images), texts(found.elements)))
+    so_far = Group.from_generators([id_map.images[-1]])
+    while so_far.order <= MAX_ELEMENTS:
+        outside = np.flatnonzero(~np.isin(texts(id_map.images), texts(so_far.elements)))
         if not len(outside):
             break
-        found = Group.from_generators([*found.generators, known.images[outside[len(outside) // 2]]])
-    return found
+        so_far = Group.from_generators([*so_far.generators, id_map.images[outside[len(outside) // 2]]])
+    return so_far
 
 
-def invariants(each: Group) -> dict[str, Any]:
+def invariants(the_group: Group) -> dict[str, Any]:
     """What does not depend on how the group is written down."""
-    if each.order > MAX_ELEMENTS:
-        return {"order": each.order}
+    if the_group.order > MAX_ELEMENTS:
+        return {"order": the_group.order}
     return {
-        "order": each.order,
-        "element_orders": _counted(each.element_orders),
-        "conjugacy_classes": int(each.conjugacy_classes.max()) + 1,
-        "centre": len(each.centre),
-        "derived_series": [below.order for below in each.derived_series],
-        "abelianisation": abelian_type(each),
+        "order": the_group.order,
+        "element_orders": _counted(the_group.element_orders),
+        "conjugacy_classes": int(the_group.conjugacy_classes.max()) + 1,
+        "centre": len(the_group.centre),
+        "derived_series": [below.order for below in the_group.derived_series],
+        "abelianisation": abelian_type(the_group),
     }
 
 
@@ -96,7 +96,7 @@ def _counted(values: NDArray[np.int32]) -> dict[int, int]:
     return dict(zip(*(column.tolist() for column in np.unique(values, return_counts=True))))
 
 
-def abelian_type(each: Group) -> list[int]:
+def abelian_type(the_group: Group) -> list[int]:
     """The orders of the cyclic groups of prime power order whose product G / G' is; empty when G = G'.
 
     The elements x with p^k x = 0 are p^(r_1 + ... + r_k) many, where r_k is the number of factors of order p^k or more.
@@ -104,7 +104,7 @@ def abelian_type(each: Group) -> list[int]:
     >>> abelian_type(group("s5")), abelian_type(group("c12")), abelian_type(group("q8"))
     ([2], [3, 4], [2, 2])
     """
-    orders = _coset_orders(each)
+    orders = _coset_orders(the_group)
     factors = []
     for prime in (p for p in range(2, len(orders) + 1) if len(orders) % p == 0 and all(p % q for q in range(2, p))):
         killed = [1]
@@ -117,9 +117,9 @@ def abelian_type(each: Group) -> list[int]:
     return sorted(factors)
 
 
-def _coset_orders(each: Group) -> NDArray[np.int64]:
+def _coset_orders(the_group: Group) -> NDArray[np.int64]:
     """The order of every element of G / G'."""
-    quotient = each.abelianisation
+    quotient = the_group.abelianisation
     everything = np.arange(quotient.count)
     power, orders = everything, np.zeros(quotient.count, np.int64)
     for exponent in range(1, quotient.count + 1):
@@ -130,8 +130,8 @@ def _coset_orders(each: Group) -> NDArray[np.int64]:
     return orders
 
 
-def same_as(each: Group) -> list[str]:
+def same_as(the_group: Group) -> list[str]:
     """The catalogue's names for a group."""
-    own = invariants(each)
+    own = invariants(the_group)
     names = (*catalogue(), *MATCHED)
-    return [name for name in names if group(name).order == each.order and invariants(group(name)) == own]
+    return [name for name in names if group(name).order == the_group.order and invariants(group(name)) == own]

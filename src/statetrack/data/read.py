@@ -54,12 +54,12 @@ class DataSet:
 
     def rows(self, split: str) -> Iterator[RowChunk]:
         """The rows of a split, chunk by chunk."""
-        seen = 0
+        before = 0
         for file in self.splits[split]:
             for first, columns in _columns(file):
-                rows = _read_numbers(file, first, seen, columns)
+                rows = _read_numbers(file, first, before, columns)
                 yield rows
-                seen += len(rows.targets)
+                before += len(rows.targets)
 
 
 def find(path: Path) -> DataSet:
@@ -76,8 +76,8 @@ def find(path: Path) -> DataSet:
 
 def _in_order(splits: dict[str, list[Path]]) -> dict[str, list[Path]]:
     """The splits that everyone knows first, in their usual order."""
-    known = [split for split in SPLITS if split in splits]
-    return {split: splits[split] for split in dict.fromkeys([*known, *splits])}
+    usual = [split for split in SPLITS if split in splits]
+    return {split: splits[split] for split in dict.fromkeys([*usual, *splits])}
 
 
 def recorded_sha256(file: Path) -> str | None:
@@ -217,15 +217,15 @@ def _batches(file: Path) -> Iterator[Any]:
             yield from stream
 
 
-def _read_numbers(file: Path, first: int, seen: int, columns: Columns) -> RowChunk:
-    """`first` is the number of the first row in its file; `seen` rows of the split came before."""
+def _read_numbers(file: Path, first: int, before: int, columns: Columns) -> RowChunk:
+    """`first` is the number of the first row in its file; `before` counts the rows of the split that came earlier."""
     ids, starts = _numbers(file, first, columns, SEQUENCE)
     targets, target_starts = _numbers(file, first, columns, TARGET)
     several = np.flatnonzero(np.diff(target_starts) != 1)
     if len(several):
         raise BadInput(f"{file}, row {first + several[0]}: {TARGET} should be the number of one element")
     declared = {name: columns[name] for name in DECLARED if name in columns}
-    return RowChunk(seen + 1, ids, starts, targets, declared)
+    return RowChunk(before + 1, ids, starts, targets, declared)
 
 
 def _numbers(file: Path, first: int, columns: Columns, name: str) -> tuple[NDArray[np.int64], Starts]:

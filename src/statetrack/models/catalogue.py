@@ -278,8 +278,10 @@ def _recurrence(line: ModelEntry, changes: Mapping[str, Any]) -> ModelEntry:
     """The line with another recurrence: the catalogued one of this size; else what one of another size says of it."""
     options = {**line.options, **changes}
     lines = (line, *CATALOGUE.values())
-    alike = [one for one in lines if one.at == line.at and _same_recurrence(one.options, options)]
-    same = next((one for one in alike if one.options == options), None)
+    alike = [
+        candidate for candidate in lines if candidate.at == line.at and _same_recurrence(candidate.options, options)
+    ]
+    same = next((candidate for candidate in alike if candidate.options == options), None)
     if same is not None:
         return same
     like = alike[0] if alike else replace(line, family=UNKNOWN)

@@ -77,14 +77,14 @@ def load(address: str) -> Callable[..., nn.Module]:
     place, _, attribute = address.rpartition(":")
     module = from_file(Path(place)) if place.endswith(".py") else from_package(place)
     try:
-        found = operator.attrgetter(attribute)(module)
+        target = operator.attrgetter(attribute)(module)
     except AttributeError:
         raise BadInput(f"{place} has no {attribute!r}; give file.py:Class or package.module:Class") from None
-    if not callable(found):
+    if not callable(target):
         raise BadInput(
-            f"{address} is a {type(found).__name__}, not a class; give file.py:Class or package.module:Class"
+            f"{address} is a {type(target).__name__}, not a class; give file.py:Class or package.module:Class"
         )
-    return found
+    return target
 
 
 def file_hash(address: str) -> str | None:
@@ -95,7 +95,7 @@ def file_hash(address: str) -> str | None:
 
 def digest(path: Path) -> str:
     if not path.is_file():
-        raise BadInput(f"no file {path}; give file.py:Class or package.module:Class")
+        raise BadInput(f"there is no file {path}; give file.py:Class or package.module:Class")
     return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
 
 
@@ -131,25 +131,25 @@ def from_package(name: str) -> ModuleType:
 def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: int, **options: Any) -> SequenceModel:
     """Class(inputs=..., outputs=...), as a SequenceModel."""
     try:
-        made = build(inputs=inputs, outputs=outputs, **options)
+        module = build(inputs=inputs, outputs=outputs, **options)
     except BadInput:
         raise
     except Exception as error:  # whatever somebody's constructor may raise, and memory that ran out
         why = one_line(error)
         raise BadInput(f"cannot build {name} as Class(inputs=..., outputs=...): {why}") from error
-    return as_model(made, name, inputs, outputs)
+    return as_model(module, name, inputs, outputs)
 
 
-def as_model(made: Any, name: str, inputs: int, outputs: int) -> SequenceModel:
+def as_model(module: Any, name: str, inputs: int, outputs: int) -> SequenceModel:
     """A SequenceModel as it is, any other module wrapped. Only a class that says so itself has foldable layers."""
-    if isinstance(made, SequenceModel):
-        kind = type(made)
+    if isinstance(module, SequenceModel):
+        kind = type(module)
         if not kind.__module__.startswith("statetrack.models.") and "foldable" not in vars(kind):
-            made.foldable = False
-        return made
-    if not isinstance(made, nn.Module):
-        raise BadInput(f"{name} makes a {type(made).__name__}; expected a torch.nn.Module")
-    return Adapted(made, inputs, outputs)
+            module.foldable = False
+        return module
+    if not isinstance(module, nn.Module):
+        raise BadInput(f"{name} makes a {type(module).__name__}; expected a torch.nn.Module")
+    return Adapted(module, inputs, outputs)
 
 
 def own_name(model: nn.Module) -> str:

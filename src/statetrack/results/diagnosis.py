@@ -62,13 +62,13 @@ OWN_NAMES = {each.name for each in fields(Diagnosis)} - {"sections"}
 NO_SECTION = OWN_NAMES | {"kind", "format", "key"}  # what stands beside the sections in a file
 
 
-def to_dict(found: Diagnosis) -> dict[str, Any]:
+def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     """As data for its file, its numbers rounded: sections beside the other fields."""
-    told = {"kind": found.kind, "format": FORMAT, "key": found.key}
-    told |= {each.name: getattr(found, each.name) for each in fields(found) if each.name in OWN_NAMES}
-    told["cell"] = found.cell.to_dict() if found.cell else None
-    whole: dict[str, Any] = rounded(told | found.sections)
-    return whole
+    data = {"kind": diagnosis.kind, "format": FORMAT, "key": diagnosis.key}
+    data |= {each.name: getattr(diagnosis, each.name) for each in fields(diagnosis) if each.name in OWN_NAMES}
+    data["cell"] = diagnosis.cell.to_dict() if diagnosis.cell else None
+    rounded_data: dict[str, Any] = rounded(data | diagnosis.sections)
+    return rounded_data
 
 
 def of_dict(data: Any) -> Diagnosis:
@@ -77,13 +77,13 @@ def of_dict(data: Any) -> Diagnosis:
         raise BadInput(f"a diagnosis of format {data['format']} needs a newer version of statetrack than {__version__}")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadRecord(f"it is not of format {FORMAT}")
-    told = {name: value for name, value in data.items() if name in OWN_NAMES}
+    known_fields = {name: value for name, value in data.items() if name in OWN_NAMES}
     parts = {name: value for name, value in data.items() if name not in NO_SECTION}
     for name, shape in SHAPES.items():
         part = parts.get(name)
         if not isinstance(part, dict) or not ("absent" in part or shape.__required_keys__ <= part.keys()):
             raise BadRecord(f"{name} is not whole")
-    return schema.read(Diagnosis, told | {"sections": parts})
+    return schema.read(Diagnosis, known_fields | {"sections": parts})
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def left_out(cell: Cell, why: str, code: str) -> LeftOut:
 def path_of(store: Store, cell: Cell) -> Path:
     """Where the diagnosis of a cell lies, or will: one of 0.1.0 may have the name that its record has."""
     names = [path.stem for path in store.files(cell)]
-    held = [path for name in names if (path := store.folder / FOLDER / f"{name}.json").exists()]
-    return held[0] if held else store.folder / FOLDER / f"{cell.key}.json"
+    existing = [path for name in names if (path := store.folder / FOLDER / f"{name}.json").exists()]
+    return existing[0] if existing else store.folder / FOLDER / f"{cell.key}.json"
 
 
 def forget(store: Store, cell: Cell) -> None:
@@ -148,17 +148,18 @@ def forget(store: Store, cell: Cell) -> None:
     path_of(store, cell).unlink(missing_ok=True)
 
 
-def write(store: Store, found: Diagnosis) -> None:
+def write(store: Store, diagnosis: Diagnosis) -> None:
     """Keep the diagnosis of a cell; one that the reader would refuse is not written."""
-    assert found.cell is not None
-    data = to_dict(found)
+    assert diagnosis.cell is not None
+    data = to_dict(diagnosis)
     of_dict(data)
-    _write(path_of(store, found.cell), data)
+    _write(path_of(store, diagnosis.cell), data)
 
 
-def write_comparison(store: Store, found: Comparison) -> None:
-    _write(store.folder / FOLDER / COMPARISON, {"kind": found.kind, "format": FORMAT, **rounded(schema.plain(found)),
-                                                "version": found.version})  # fmt: skip
+def write_comparison(store: Store, comparison: Comparison) -> None:
+    head = {"kind": comparison.kind, "format": FORMAT}
+    data = {**head, **rounded(schema.plain(comparison)), "version": comparison.version}
+    _write(store.folder / FOLDER / COMPARISON, data)
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
@@ -169,18 +170,18 @@ def _write(path: Path, data: Mapping[str, Any]) -> None:
 def of_cell(store: Store, cell: Cell) -> Diagnosis | None:
     """The whole diagnosis of a cell; None where there is none, or one that is of another cell or lacks a part."""
     try:
-        found = read(path_of(store, cell))
+        diagnosis = read(path_of(store, cell))
     except BadInput:
         raise
     except (OSError, ValueError):
         return None
-    return found if found.cell is not None and found.cell == cell else None
+    return diagnosis if diagnosis.cell is not None and diagnosis.cell == cell else None
 
 
 def read(path: Path) -> Diagnosis:
     """The diagnosis in a file; raises ValueError where there is none that is whole."""
-    found = of_dict(json.loads(path.read_bytes()))
-    return replace(found, cell=found.cell.identity) if found.cell else found
+    diagnosis = of_dict(json.loads(path.read_bytes()))
+    return replace(diagnosis, cell=diagnosis.cell.identity) if diagnosis.cell else diagnosis
 
 
 def comparison(store: Store) -> Comparison | None:

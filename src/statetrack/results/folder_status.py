@@ -44,7 +44,7 @@ def status(store: Store) -> Status:
     sweeps = list(plans.saved(store))
     planned = plans.entries(sweeps)
     lacking: dict[str, list[int]] = {}
-    held: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     damaged, failures, skipped, pace = [], [], Counter[str](), Pace()
     for key, record in store.entries({key: entry.cell for key, entry in planned.items()}):
         if isinstance(record, Damage):
@@ -52,37 +52,40 @@ def status(store: Store) -> Status:
             continue
         if key in planned and record.finished:
             lacking[key] = record.lacks(planned[key].streams)
-        held[key] = record.status
-        if held[key] == FAILED:
+        statuses[key] = record.status
+        if statuses[key] == FAILED:
             failures.append(record)
-        elif held[key] == SKIPPED:
+        elif statuses[key] == SKIPPED:
             skipped[record.reason] += 1
         elif key in planned and record.seconds:
             pace.add(planned[key].cell.subject, planned[key].cost, record.seconds)
-    undone = {key for key in planned if held.get(key) not in FINISHED or lacking[key]}
+    undone = {key for key in planned if statuses.get(key) not in FINISHED or lacking[key]}
     running = {key: since for key, since in claims.running(store) if key in undone}
 
     def standing(key: str, streams: Iterable[int]) -> str:
         """By what is asked for: one sweep may ask for a longer stream than another."""
         if key in running:
             return RUNNING
-        return MISSING if lacking.get(key) and set(streams) & set(lacking[key]) else held.get(key, MISSING)
+        return MISSING if lacking.get(key) and set(streams) & set(lacking[key]) else statuses.get(key, MISSING)
 
-    of = {key: standing(key, planned[key].streams if key in planned else ()) for key in {**planned, **held}}
+    standings = {key: standing(key, planned[key].streams if key in planned else ()) for key in {**planned, **statuses}}
     workers = len(set(running.values()))
     left = CostBySubject()
     for key, entry in planned.items():
-        if of[key] in (RUNNING, FAILED, MISSING):
+        if standings[key] in (RUNNING, FAILED, MISSING):
             left.add(entry.cell.subject, entry.cost)
     return Status(
-        counts=_count(of.values()),
-        sweeps={each.name: _count(standing(one.cell.key, one.streams) for one in each.entries) for each in sweeps},
+        counts=_count(standings.values()),
+        sweeps={
+            sweep.name: _count(standing(planned_cell.cell.key, planned_cell.streams) for planned_cell in sweep.entries)
+            for sweep in sweeps
+        },
         damaged=damaged,
         failures=failures,
         skipped=skipped,
         workers=workers,
         seconds_left=pace.seconds_left(left, workers),
-        beyond=sum(key not in planned for key in held),
+        beyond=sum(key not in planned for key in statuses),
         foreign=store.foreign(),
     )
 

@@ -24,8 +24,8 @@ AT_ONE_LENGTH = ROWS[: ROWS.index("full_sequence_accuracy")]
 
 def read(data: dict[str, Any]) -> Record:
     """A record of 0.1.0; raises BadRecord where it is not one."""
-    told = schema.read(Cell, data.get("cell"))
-    cell = told.identity
+    old_cell = schema.read(Cell, data.get("cell"))
+    cell = old_cell.identity
     shared = {name: data[name] for name in SHARED if name in data} | {"cell": schema.plain(cell)}
     shared = {"version": "0.1.0", **shared}
     if cell.kind == ASK and "outcomes" in data:
@@ -33,9 +33,9 @@ def read(data: dict[str, Any]) -> Record:
         return schema.read(AskedRecord, shared | {"episode": episode})
     if "accuracy" in data:
         training = {name: data[name] for name in TRAINING if name in data}
-        held = {"training": training, "evaluations": _evaluations(data, told)}
+        parts = {"training": training, "evaluations": _evaluations(data, old_cell)}
         seconds = {name: data[name] for name in ("evaluation_seconds",) if name in data}
-        return checked(schema.read(TrainingRecord, shared | held | seconds))
+        return checked(schema.read(TrainingRecord, shared | parts | seconds))
     if data.get("status") in (None, "done", "diverged"):
         raise BadRecord("a result without a number")
     return schema.read(Record, shared)
@@ -43,23 +43,23 @@ def read(data: dict[str, Any]) -> Record:
 
 def _evaluations(data: dict[str, Any], cell: Cell) -> list[dict[str, Any]]:
     chosen = {"seed": cell.seed}
-    made = [{"kind": OnRows.kind, "length": cell.length, **chosen, **{k: data[k] for k in ROWS if k in data}}]
+    evaluations = [{"kind": OnRows.kind, "length": cell.length, **chosen, **{k: data[k] for k in ROWS if k in data}}]
     for length, entry in _mapping(data, BEYOND).items():
-        made.append({"kind": OnRows.kind, "length": int(length), **chosen, **_dropped_nulls(entry)})
+        evaluations.append({"kind": OnRows.kind, "length": int(length), **chosen, **_dropped_nulls(entry)})
     if data.get(OFF):
-        made.append({"kind": OffData.kind, "length": cell.length, **chosen, **_mapping(data, OFF)})
+        evaluations.append({"kind": OffData.kind, "length": cell.length, **chosen, **_mapping(data, OFF)})
     if data.get(EXACT):
-        made.append({"kind": AllStrings.kind, "length": cell.length, **chosen, **_mapping(data, EXACT)})
+        evaluations.append({"kind": AllStrings.kind, "length": cell.length, **chosen, **_mapping(data, EXACT)})
     if data.get(STREAM):
-        made.append({"kind": OnStream.kind, "steps": cell.steps, **chosen, **_mapping(data, STREAM)})
-    return made
+        evaluations.append({"kind": OnStream.kind, "steps": cell.steps, **chosen, **_mapping(data, STREAM)})
+    return evaluations
 
 
 def _mapping(data: dict[str, Any], name: str) -> dict[str, Any]:
-    held = data.get(name) or {}
-    if not isinstance(held, dict):
-        raise BadRecord(f"{name} is {held!r:.40}, not a mapping")
-    return held
+    mapping = data.get(name) or {}
+    if not isinstance(mapping, dict):
+        raise BadRecord(f"{name} is {mapping!r:.40}, not a mapping")
+    return mapping
 
 
 def _dropped_nulls(entry: Any) -> dict[str, Any]:
@@ -70,14 +70,14 @@ def _dropped_nulls(entry: Any) -> dict[str, Any]:
 
 def flat(record: Record) -> dict[str, Any]:
     """The numbers of any record under the names of 0.1.0, and what came since."""
-    made: dict[str, Any] = {"cell": record.cell.to_dict(), "version": record.version, "status": record.status}
-    made |= {"reason": record.reason} if record.reason else {}
+    named: dict[str, Any] = {"cell": record.cell.to_dict(), "version": record.version, "status": record.status}
+    named |= {"reason": record.reason} if record.reason else {}
     if isinstance(record, TrainingRecord):
-        made |= _flat_training(record)
+        named |= _flat_training(record)
     elif isinstance(record, AskedRecord):
-        made |= {name: getattr(record.episode, name) for name in EPISODE}
-        made |= {"logprobs": record.episode.logprobs} if record.episode.logprobs is not None else {}
-    return made | ({"seconds": record.seconds} if record.seconds is not None else {})
+        named |= {name: getattr(record.episode, name) for name in EPISODE}
+        named |= {"logprobs": record.episode.logprobs} if record.episode.logprobs is not None else {}
+    return named | ({"seconds": record.seconds} if record.seconds is not None else {})
 
 
 def _flat_training(record: TrainingRecord) -> dict[str, Any]:

@@ -29,14 +29,14 @@ class BadRecord(ValueError):
     """Plain data that is not what it should be."""
 
 
-def plain(made: Any) -> dict[str, Any]:
+def plain(instance: Any) -> dict[str, Any]:
     """The fields of a dataclass that differ from their defaults, as data for a JSON file; those it needs, always."""
-    return {name: _plain(value) for name, value, default in _held(made) if default is dataclasses.MISSING
+    return {name: _plain(value) for name, value, default in _values(instance) if default is dataclasses.MISSING
             or value != default}  # fmt: skip
 
 
-def _held(made: Any) -> list[tuple[str, Any, Any]]:
-    return [(field.name, getattr(made, field.name), field.default) for field in dataclasses.fields(made)]
+def _values(instance: Any) -> list[tuple[str, Any, Any]]:
+    return [(field.name, getattr(instance, field.name), field.default) for field in dataclasses.fields(instance)]
 
 
 def _plain(value: Any) -> Any:
@@ -47,10 +47,10 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def tagged(made: Any) -> dict[str, Any]:
+def tagged(instance: Any) -> dict[str, Any]:
     """The same with its kind in front, if its class has one."""
-    kind = getattr(type(made), "kind", None)
-    return {"kind": kind, **plain(made)} if isinstance(kind, str) else plain(made)
+    kind = getattr(type(instance), "kind", None)
+    return {"kind": kind, **plain(instance)} if isinstance(kind, str) else plain(instance)
 
 
 def read(kind: type[Made], data: Any) -> Made:
@@ -72,9 +72,10 @@ def read(kind: type[Made], data: Any) -> Made:
             raise BadRecord(f"{kind.__name__} has no field {name}")
     if not required <= values.keys():
         raise BadRecord(f"{min(required - values.keys())} is missing")
-    made = object.__new__(kind)  # a call of the class takes longer than all of the above; defaults are its attributes
-    made.__dict__.update(values)
-    return made
+    # A call of the class would take longer than all of the above; its attributes are the defaults.
+    instance = object.__new__(kind)
+    instance.__dict__.update(values)
+    return instance
 
 
 def _joined(error: BadRecord) -> str:
@@ -87,7 +88,7 @@ def _joined(error: BadRecord) -> str:
 def _checks(kind: type[Any]) -> tuple[dict[str, frozenset[type[Any]]], dict[str, Check], frozenset[str]]:
     """The types of fields that are a number or a text, how every field is checked, and which must be there."""
     hints, fields = typing.get_type_hints(kind), dataclasses.fields(kind)
-    simple = {field.name: found for field in fields if (found := _types(hints[field.name]))}
+    simple = {field.name: allowed for field in fields if (allowed := _types(hints[field.name]))}
     required = frozenset(field.name for field in fields if field.default is dataclasses.MISSING)
     return simple, {field.name: _check(hints[field.name]) for field in fields}, required
 
@@ -143,25 +144,25 @@ def _list_of(allowed: frozenset[type[Any]], inner: Check, value: Any) -> Any:
 def _each(make: type[Any], inner: Check, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         raise BadRecord(f"is {value!r:.40}, not a list")
-    made = []
-    for number, one in enumerate(value):
+    items = []
+    for number, item in enumerate(value):
         try:
-            made.append(inner(one))
+            items.append(inner(item))
         except BadRecord as error:
             raise BadRecord(f"[{number}]{_joined(error)}") from None
-    return make(made)
+    return make(items)
 
 
 def _each_value(inner: Check, value: Any) -> Any:
     if not isinstance(value, dict):
         raise BadRecord(f"is {value!r:.40}, not a mapping")
-    made = {}
-    for key, one in value.items():
+    items = {}
+    for key, item in value.items():
         try:
-            made[key] = inner(one)
+            items[key] = inner(item)
         except BadRecord as error:
             raise BadRecord(f"[{key!r}]{_joined(error)}") from None
-    return made
+    return items
 
 
 def _variant(variants: dict[str, type[Any]], value: Any) -> Any:

@@ -89,11 +89,11 @@ class Store:
         """Where the weights of a cell lie: those beside the file that its training is read from; None where there are
         none.
         """
-        found = self.files(cell, "safetensors")
+        paths = self.files(cell, "safetensors")
         if cell.key not in self._old_names:
-            return next(iter(found), None)
+            return next(iter(paths), None)
         record = self.record(cell)
-        for path in found:
+        for path in paths:
             beside = read_record(path.with_suffix(".json"))
             if records.same_weights(record, beside):
                 return path
@@ -182,7 +182,7 @@ class Store:
 
     def _look(self, names: list[str], small: dict[str, bytes]) -> dict[str, list[str]]:
         """Look for them; what is `small` is kept, as opening ten thousand files takes longer than reading them."""
-        found: dict[str, list[str]] = {}
+        old_names: dict[str, list[str]] = {}
         for name in names:
             with suppress(OSError), open(f"{self.folder}/{name}", "rb", buffering=0) as file:
                 head = file.read(HEAD)
@@ -191,8 +191,8 @@ class Store:
                 if b'"format":' not in head[:64] and STREAMED.search(head):
                     cell = _cell_in(head + file.readall())
                     if cell is not None and cell.steps and cell.key == name[:-5]:
-                        found.setdefault(cell.identity.key, []).append(cell.key)
-        return found
+                        old_names.setdefault(cell.identity.key, []).append(cell.key)
+        return old_names
 
     def _names(self) -> list[str]:
         with os.scandir(self.folder) as files:
@@ -238,8 +238,8 @@ def read_record(path: str | Path, expected: Cell | None = None, data: bytes | No
     if not data.strip():
         return Damage(Path(path), "empty", strange)
     try:
-        held = json.loads(data)
-        record = records.read(held)
+        content = json.loads(data)
+        record = records.read(content)
     except BadRecord as error:
         return Damage(Path(path), str(error), strange)
     except BadInput as error:
@@ -248,7 +248,7 @@ def read_record(path: str | Path, expected: Cell | None = None, data: bytes | No
         raise BadInput(f"{path}: {error}") from None
     except (ValueError, RecursionError):
         return Damage(Path(path), "not whole JSON", strange)
-    ours = record.cell == expected if expected else _is_named(path, schema.read(Cell, held["cell"]))
+    ours = record.cell == expected if expected else _is_named(path, schema.read(Cell, content["cell"]))
     return record if ours else Damage(Path(path), "the record of another cell")
 
 

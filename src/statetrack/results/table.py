@@ -20,14 +20,14 @@ Notes = Mapping[str, str]  # of a sweep on its cells, by key
 
 def rows(store: Store, notes: Notes) -> list[Row]:
     """Sorted by task, subject, length, protocol and seed."""
-    found = [_row(record, notes) for record in store.records()]
-    return sorted(found, key=lambda row: (row["task"], row["subject"], row["length"], row["protocol"], row["seed"]))
+    table = [_row(record, notes) for record in store.records()]
+    return sorted(table, key=lambda row: (row["task"], row["subject"], row["length"], row["protocol"], row["seed"]))
 
 
-def columns(found: list[Row]) -> list[str]:
+def columns(table: list[Row]) -> list[str]:
     """All columns of all rows: what a cell is, then its numbers in the order in which they first appear."""
     names = dict.fromkeys(FIRST)
-    for row in found:
+    for row in table:
         names |= dict.fromkeys(row)
     return list(names)
 
@@ -62,19 +62,19 @@ def _flat(prefix: str, mapping: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def write_csv(store: Store, to: Path | TextIO, notes: Notes) -> int:
     """How many rows were written."""
-    found = rows(store, notes)
+    table = rows(store, notes)
     if isinstance(to, Path):
         with together(to) as (part,), part.open("w", newline="") as file:
-            _csv(found, file)
+            _csv(table, file)
     else:
-        _csv(found, to)
-    return len(found)
+        _csv(table, to)
+    return len(table)
 
 
-def _csv(found: list[Row], file: TextIO) -> None:
-    writer = csv.DictWriter(file, columns(found), restval="", lineterminator="\n")
+def _csv(table: list[Row], file: TextIO) -> None:
+    writer = csv.DictWriter(file, columns(table), restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found)
+    writer.writerows(table)
 
 
 def write_parquet(store: Store, to: Path, notes: Notes) -> int:
@@ -82,11 +82,11 @@ def write_parquet(store: Store, to: Path, notes: Notes) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = rows(store, notes)
-    data = {name: [row.get(name) for row in found] for name in columns(found)}
+    table = rows(store, notes)
+    data = {name: [row.get(name) for row in table] for name in columns(table)}
     with together(to) as (part,):
         pq.write_table(pa.table({name: _column(pa, values) for name, values in data.items()}), part)
-    return len(found)
+    return len(table)
 
 
 def _column(pa: Any, values: list[Any]) -> Any:

@@ -69,19 +69,19 @@ def shipped() -> dict[str, Path]:
 
 def read(name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS) -> Sweep:
     """A shipped sweep by name, or a sweep from a YAML file. `models` take the place of {model} in its subjects."""
-    known = shipped()
+    sweeps = shipped()
     path = Path(name_or_path)
-    if str(name_or_path).lower() in known:
-        path = known[str(name_or_path).lower()]
+    if str(name_or_path).lower() in sweeps:
+        path = sweeps[str(name_or_path).lower()]
     elif path.suffix not in (".yaml", ".yml"):
-        raise unknown("sweep or .yaml file", str(name_or_path), known)
+        raise unknown("sweep or .yaml file", str(name_or_path), sweeps)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if models and MODEL not in text:
         raise BadInput(f"{path.name} has no place for a language model; leave --model out")
-    return replace(expand(_parse(text, path.name), path.stem, models, kinds), shipped=path in known.values())
+    return replace(expand(_parse(text, path.name), path.stem, models, kinds), shipped=path in sweeps.values())
 
 
 def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] = KINDS) -> Sweep:
@@ -168,10 +168,10 @@ def _with_models(document: Document, place: Place, subject: str, models: Sequenc
     return [subject.replace(MODEL, model) for model in models]
 
 
-def _known_keys(document: Document, place: Place, mapping: dict[Any, Any], known: Sequence[str]) -> None:
+def _known_keys(document: Document, place: Place, mapping: dict[Any, Any], allowed: Sequence[str]) -> None:
     for key in mapping:
-        if key not in known:
-            raise document.wrong((*place, key), unknown("key", str(key), known))
+        if key not in allowed:
+            raise document.wrong((*place, key), unknown("key", str(key), allowed))
 
 
 def _texts(document: Document, place: Place, value: Any) -> list[str]:
@@ -179,9 +179,9 @@ def _texts(document: Document, place: Place, value: Any) -> list[str]:
         return [value]
     if not isinstance(value, list) or not value:
         raise document.wrong(place, f"{place[-1]} should be a list of names")
-    for number, each in enumerate(value):
-        if not isinstance(each, str):
-            raise document.wrong((*place, number), f"{each!r} in {place[-1]} should be text")
+    for number, text in enumerate(value):
+        if not isinstance(text, str):
+            raise document.wrong((*place, number), f"{text!r} in {place[-1]} should be text")
     return value
 
 
@@ -189,10 +189,10 @@ def _numbers(document: Document, place: Place, value: Any, least: int) -> list[i
     value = [value] if isinstance(value, int) else value
     if not isinstance(value, list) or not value:
         raise document.wrong(place, f"{place[-1]} should be a list of whole numbers")
-    for number, each in enumerate(value):
-        if not isinstance(each, int) or isinstance(each, bool) or each < least:
+    for number, given in enumerate(value):
+        if not isinstance(given, int) or isinstance(given, bool) or given < least:
             raise document.wrong(
-                (*place, number), f"{each!r} in {place[-1]} should be a whole number of at least {least}"
+                (*place, number), f"{given!r} in {place[-1]} should be a whole number of at least {least}"
             )
     return value
 

@@ -183,8 +183,8 @@ def _environment(place: WorkerDevice) -> dict[str, str]:
     path = os.pathsep.join(part or os.getcwd() for part in sys.path)
     added = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": path}
     if place.gpu is not None:
-        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        added["CUDA_VISIBLE_DEVICES"] = seen.split(",")[place.gpu] if seen else str(place.gpu)
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        added["CUDA_VISIBLE_DEVICES"] = visible.split(",")[place.gpu] if visible else str(place.gpu)
     return {**os.environ, **added}
 
 

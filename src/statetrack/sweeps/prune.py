@@ -37,16 +37,16 @@ class Pruner:
         records = [self.store.record(cell) for cell in shorter]
         if any(record is None for record in records):
             return None
-        held = [record for record in records if record is not None]
-        skipped = [record for record in held if record.status == SKIPPED]
+        present = [record for record in records if record is not None]
+        skipped = [record for record in present if record.status == SKIPPED]
         if skipped:
             return skipped[0].reason
-        trained = [record for record in held if isinstance(record, TrainingRecord)]
-        if len(trained) < len(held) or any(record.solved for record in trained):
+        trained = [record for record in present if isinstance(record, TrainingRecord)]
+        if len(trained) < len(present) or any(record.solved for record in trained):
             return None
         length = shorter[0].length
         if not any(record.above_floor for record in trained):
-            return f"at length {length} no seed was above the floor ({len(held)} of {plural(len(held), 'seed')})"
+            return f"at length {length} no seed was above the floor ({len(present)} of {plural(len(present), 'seed')})"
         why = impossible(unit.cells[0].subject, unit.cells[0].task)
         return f"at length {length} no seed solved it, and theory: {why}" if why else None
 

@@ -106,14 +106,16 @@ def _launch(
             schedule.settle(unit, flight.outcomes)
             continue
         asked = options(unit, 1 / per_gpu if gpus else 0.0)
-        flying[remote.options(**asked).remote(unit.of(flight.mine), _held(schedule.store, flight.mine), weights)] = (
-            flight
-        )
+        flying[
+            remote.options(**asked).remote(
+                unit.of(flight.mine), _unfinished_files(schedule.store, flight.mine), weights
+            )
+        ] = flight
 
 
 def _slots(ray: Any) -> tuple[int, int]:
-    held = ray.cluster_resources()
-    return max(4, int(held.get("CPU", 0))), int(held.get("GPU", 0))
+    resources = ray.cluster_resources()
+    return max(4, int(resources.get("CPU", 0))), int(resources.get("GPU", 0))
 
 
 def options(unit: Unit, gpus: float) -> dict[str, Any]:
@@ -131,7 +133,7 @@ def options(unit: Unit, gpus: float) -> dict[str, Any]:
     return asked | {"resources": own}
 
 
-def _held(store: Store, cells: Iterable[Cell]) -> Files:
+def _unfinished_files(store: Store, cells: Iterable[Cell]) -> Files:
     """What the folder holds of cells that are not finished yet, for the node to go on from."""
     return {
         path.name: path.read_bytes()
@@ -142,11 +144,11 @@ def _held(store: Store, cells: Iterable[Cell]) -> Files:
     }
 
 
-def at_node(unit: Unit, held: Files, weights: bool) -> Home:
+def at_node(unit: Unit, files: Files, weights: bool) -> Home:
     """Run a unit on the node where this is, and send all of it home."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "results")
-        for name, data in held.items():
+        for name, data in files.items():
             store.put(name, data)
         outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
         if any(outcome.status == LOST for outcome in outcomes.values()):

@@ -55,8 +55,8 @@ def run(
     began = time.monotonic()
     in_workers = not chosen.ray and chosen.workers != 0
     asked_for = in_workers or (chosen.device == "cuda" and not chosen.ray)  # a GPU that is not there is refused now
-    found = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
-    where = found if in_workers else []
+    devices = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
+    where = devices if in_workers else []
     store = Store(Path(folder))
     plans.save(store, sweep)
     on_gpu = any(place.gpu is not None for place in where)

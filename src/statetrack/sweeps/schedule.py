@@ -126,18 +126,18 @@ class Schedule:
 
     def settle(self, unit: Unit, outcomes: dict[str, Outcome]) -> None:
         """Take note of what came of a unit; what was not done is put back."""
-        of: dict[str, list[Cell]] = {}
+        by_status: dict[str, list[Cell]] = {}
         for cell in unit.cells:
             outcome = outcomes[cell.key]
-            of.setdefault(outcome.status, []).append(cell)
+            by_status.setdefault(outcome.status, []).append(cell)
             if outcome.status not in (BUSY, MEMORY, LOST):
                 self._count(cell, outcome)
-        if BUSY in of:
-            self.waiting.append((time.monotonic() + AGAIN, unit.of(of[BUSY])))
-        if MEMORY in of:
-            self._make_room(unit.of(of[MEMORY]), outcomes[of[MEMORY][0].key].reason)
-        if LOST in of:
-            self._try_again(unit.of(of[LOST], tries=unit.tries + 1), outcomes[of[LOST][0].key].reason)
+        if BUSY in by_status:
+            self.waiting.append((time.monotonic() + AGAIN, unit.of(by_status[BUSY])))
+        if MEMORY in by_status:
+            self._make_room(unit.of(by_status[MEMORY]), outcomes[by_status[MEMORY][0].key].reason)
+        if LOST in by_status:
+            self._try_again(unit.of(by_status[LOST], tries=unit.tries + 1), outcomes[by_status[LOST][0].key].reason)
 
     def look_for(self, unit: Unit) -> None:
         """Take note of what a worker finished before it was ended, and could not tell any more."""

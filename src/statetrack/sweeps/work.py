@@ -42,7 +42,7 @@ def claimed(unit: Unit, store: Store) -> Iterator[tuple[list[Cell], dict[str, Ou
     mine: list[Cell] = []
     outcomes: dict[str, Outcome] = {}
     now = time.time_ns()
-    with ExitStack() as held:
+    with ExitStack() as held_claims:
         for cell in unit.cells:
             claim = claims.take(store, cell, now)
             if claim is None:
@@ -53,7 +53,7 @@ def claimed(unit: Unit, store: Store) -> Iterator[tuple[list[Cell], dict[str, Ou
                 claim.release()
                 outcomes[cell.key] = Outcome(record.status)
             else:
-                held.enter_context(claim)
+                held_claims.enter_context(claim)
                 mine.append(cell)
         yield mine, outcomes
 

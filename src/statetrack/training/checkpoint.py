@@ -22,8 +22,8 @@ def fingerprint(description: dict[str, Any]) -> str:
 def save(path: Path, tensors: dict[str, Tensor], note: dict[str, Any]) -> None:
     """Tensors and a JSON note in one safetensors file."""
     safetensors = need("safetensors.torch", "train", "saving weights")
-    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_whole(path, safetensors.save(held, {"statetrack": json.dumps(note)}))
+    arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_whole(path, safetensors.save(arrays, {"statetrack": json.dumps(note)}))
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -41,10 +41,10 @@ def load_for(path: Path, run: str) -> tuple[dict[str, Tensor], dict[str, Any]] |
     """The checkpoint of this very run, or None where there is none; another run's is refused."""
     if not path.exists():
         return None
-    held, note = load(path)
+    tensors, note = load(path)
     if note.get("run") != run:
         raise BadInput(f"{path} belongs to another configuration; choose another --out or remove it")
-    return held, note
+    return tensors, note
 
 
 def save_weights(path: Path, model: torch.nn.Module, note: dict[str, Any]) -> None:

@@ -222,13 +222,13 @@ class Keeper:
         self.saved_at = time.monotonic()
 
     def resume(self) -> None:
-        held = checkpoint.load_for(self.path, self.identity) if self.path else None
-        if held is None:
+        state = checkpoint.load_for(self.path, self.identity) if self.path else None
+        if state is None:
             return
-        tensors_held, note = held
+        saved_tensors, note = state
         with torch.no_grad():
             for name, tensor in self.matrices().items():
-                tensor.copy_(tensors_held[name])
+                tensor.copy_(saved_tensors[name])
         for p, saved in zip(self.run.progress, note["progress"]):
             for key, value in saved.items():
                 setattr(p, key, value)

@@ -17,8 +17,8 @@ def row_interval(right: Bools, asked: Bools, resamples: int = 1000) -> tuple[flo
 
     Where all rows score the same the bootstrap says nothing, and Wilson's interval over rows stands in.
     """
-    told = asked.any(1)  # a row in which nothing is asked says nothing
-    counts, hits = asked[told].sum(1), (right & asked)[told].sum(1)
+    answered = asked.any(1)  # a row in which nothing is asked says nothing
+    counts, hits = asked[answered].sum(1), (right & asked)[answered].sum(1)
     rows = len(counts)
     if not rows:
         return 0.0, 1.0

@@ -46,11 +46,11 @@ class Protocol:
 
     def with_changes(self, **changes: Any) -> Protocol:
         """The same protocol with other numbers; what is not a number of a protocol is refused by name."""
-        known = [f.name for f in dataclasses.fields(self) if f.name != "name"]
+        names = [f.name for f in dataclasses.fields(self) if f.name != "name"]
         for key in changes:
-            if key not in known:
-                raise unknown("protocol setting", key, known)
-        return dataclasses.replace(self, **checked({key: getattr(self, key) for key in known} | changes))
+            if key not in names:
+                raise unknown("protocol setting", key, names)
+        return dataclasses.replace(self, **checked({key: getattr(self, key) for key in names} | changes))
 
     def batch_at(self, length: int) -> int:
         """Rows per step: the batch, or fewer where the tokens would be too many."""

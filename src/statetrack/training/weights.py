@@ -27,14 +27,14 @@ def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> Sequence
 
 def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> str:
     """What a cell calls the model: its text. One that was not built by name has none, and cannot be kept."""
-    made = built(model_or_name, the_task, seed=0)
-    text: str | None = getattr(made, "text", None)
+    built_model = built(model_or_name, the_task, seed=0)
+    text: str | None = getattr(built_model, "text", None)
     if text is None and kept:
         raise BadInput(
-            f"a {own_name(made)} given as a module does not say how it was built, so its results cannot be kept; give "
-            "its name, such as file.py:Class, or leave out `out`"
+            f"{own_name(built_model)} given as a module does not say how it was built, so its results cannot be kept: "
+            "give its name, such as file.py:Class, or leave out `out`"
         )
-    return text or own_name(made).lower()
+    return text or own_name(built_model).lower()
 
 
 def load(store: Store, cell: Cell) -> SequenceModel:
@@ -52,16 +52,16 @@ def load(store: Store, cell: Cell) -> SequenceModel:
     record = store.read(cell)
     if "training" in note and isinstance(record, TrainingRecord) and note["training"] != record.training.fingerprint:
         raise BadInput(f"{path.name} holds the weights of another training of this cell")
-    made = built(cell.subject, task(cell.task), cell.seed)
-    expected = made.state_dict()
+    loaded = built(cell.subject, task(cell.task), cell.seed)
+    expected = loaded.state_dict()
     for name in [*expected, *weights]:
         if name not in weights or name not in expected:
             raise BadInput(f"{path.name} does not fit {cell.subject}: {name} is in one of them only")
         if weights[name].shape != expected[name].shape:
             shapes = f"{tuple(weights[name].shape)} there, {tuple(expected[name].shape)} in the model"
             raise BadInput(f"{path.name} does not fit {cell.subject}: {name} is {shapes}")
-    made.load_state_dict(weights)
-    return frozen(made)
+    loaded.load_state_dict(weights)
+    return frozen(loaded)
 
 
 def frozen(model: SequenceModel) -> SequenceModel:

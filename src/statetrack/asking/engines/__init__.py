@@ -71,6 +71,6 @@ def engine(model: str, **options: Any) -> Engine:
         return HFEngine.load(model.removeprefix(LOCAL), **options)
     need("inspect_ai", "inspect", f"model {model}")
     for point in entry_points(group=ENTRY_POINTS, name=PROVIDERS):
-        made: Engine = point.load()(model, **options)
-        return made
+        loaded: Engine = point.load()(model, **options)
+        return loaded
     raise BadInput(f"model {model} needs the engine {PROVIDERS!r} of {ENTRY_POINTS}, which no installed package offers")

@@ -76,19 +76,21 @@ class Chat:
         """The tokens of a history; with a `key`, what was tokenised under it before is used again."""
         if key is None or not self.grows:
             return self._encode(self.text(messages, reply_follows))
-        known, staying = self._known.get(key, Beginning()), messages[:-1]  # the last message may change
-        if staying[: len(known.messages)] != known.messages:
-            known = Beginning()
-        if len(staying) > len(known.messages):
-            known = self._extended(known, staying)
-            self._known[key] = known
-        return known.ids + self._encode(known.tail + self._addition(messages, len(known.messages), reply_follows))
+        beginning, staying = self._known.get(key, Beginning()), messages[:-1]  # the last message may change
+        if staying[: len(beginning.messages)] != beginning.messages:
+            beginning = Beginning()
+        if len(staying) > len(beginning.messages):
+            beginning = self._extended(beginning, staying)
+            self._known[key] = beginning
+        return beginning.ids + self._encode(
+            beginning.tail + self._addition(messages, len(beginning.messages), reply_follows)
+        )
 
-    def _extended(self, known: Beginning, messages: list[Message]) -> Beginning:
-        text = known.tail + self._addition(messages, len(known.messages), reply_follows=False)
+    def _extended(self, beginning: Beginning, messages: list[Message]) -> Beginning:
+        text = beginning.tail + self._addition(messages, len(beginning.messages), reply_follows=False)
         assert self._special is not None
         cut = max((match.start() for match in self._special.finditer(text)), default=0)
-        return Beginning(messages, known.ids + self._encode(text[:cut]), text[cut:])
+        return Beginning(messages, beginning.ids + self._encode(text[:cut]), text[cut:])
 
     def forget(self, key: int) -> None:
         self._known.pop(key, None)

@@ -44,8 +44,8 @@ def score(engine: HFEngine, dialogue: Dialogue) -> KeptEpisode:
     good = [_is_greedy(engine, tokens, span, greedy) for span in spans]
     return replace(
         episode.record(),
-        outcomes="".join(LETTERS[RIGHT if each else WRONG] for each in good),
-        max_length=next((turn for turn, each in enumerate(good) if not each), len(good)),
+        outcomes="".join(LETTERS[RIGHT if right else WRONG] for right in good),
+        max_length=next((turn for turn, right in enumerate(good) if not right), len(good)),
         logprobs=[sum(logprobs.get(place, 0.0) for place in span) for span in spans],
         tokens=Tokens(sent=len(tokens), new=len(tokens)).to_dict(),
     )
@@ -91,8 +91,8 @@ def _pass(engine: HFEngine, tokens: list[int], spans: list[Span]) -> tuple[dict[
         greedy.update(zip(places, logits.argmax(-1).tolist()))
         there = [place for place in places if place < len(tokens)]
         chosen = torch.tensor([tokens[place] for place in there], device=logits.device)
-        found = logits[: len(there)].gather(1, chosen[:, None])[:, 0] - logits[: len(there)].logsumexp(-1)
-        logprobs.update(zip(there, found.tolist()))
+        chosen_logprobs = logits[: len(there)].gather(1, chosen[:, None])[:, 0] - logits[: len(there)].logsumexp(-1)
+        logprobs.update(zip(there, chosen_logprobs.tolist()))
     return greedy, logprobs
 
 

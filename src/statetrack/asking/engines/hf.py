@@ -62,16 +62,16 @@ class HFEngine:
         prompts = [self.chat.ids(request.messages, key=request.sample) for request in requests]
         self._remember([request.sample for request in requests])
         fits = [self.limit is None or len(prompt) < self.limit for prompt in prompts]
-        kept = [common(held, prompt[:-1]) for held, prompt in zip(self.memory.tokens, prompts)]
+        kept = [common(old, prompt[:-1]) for old, prompt in zip(self.memory.tokens, prompts)]
         self.memory.cut(kept)
         before = self.memory.processed
-        held = [len(row) for row in self.memory.tokens]
-        new = [prompt[at:] if fit else [] for prompt, at, fit in zip(prompts, held, fits)]
+        cached = [len(row) for row in self.memory.tokens]
+        new = [prompt[at:] if fit else [] for prompt, at, fit in zip(prompts, cached, fits)]
         written = self._generate(requests, new) if any(new) else [[] for _ in requests]
         self.processed += self.memory.processed - before
         return [
             self._reply(request, prompt, at, ids) if fit else Reply(failure=CONTEXT, detail=self._too_long(prompt))
-            for request, prompt, at, ids, fit in zip(requests, prompts, held, written, fits)
+            for request, prompt, at, ids, fit in zip(requests, prompts, cached, written, fits)
         ]
 
     def _remember(self, keys: list[int]) -> None:
@@ -105,8 +105,8 @@ class HFEngine:
     def _fed_to_staying(self, requests: Sequence[Request], new: list[list[int]]) -> list[list[int]]:
         """Feed as far as the history will stay, so that a state is remembered there; gives what is left."""
         parts = []
-        for request, held, more in zip(requests, self.memory.tokens, new):
-            stays = common([*held, *more][:-1], self._staying(request)) - len(held)
+        for request, old, more in zip(requests, self.memory.tokens, new):
+            stays = common([*old, *more][:-1], self._staying(request)) - len(old)
             parts.append(more[: max(0, stays)])
         if any(parts):
             self.memory.feed(parts)
@@ -133,7 +133,7 @@ class HFEngine:
         """Without a chat template nothing but the end of the line says that a reply is over."""
         return not self.chat.templated and not request.dialogue.rules.thinking
 
-    def _reply(self, request: Request, prompt: list[int], held: int, ids: list[int]) -> Reply:
+    def _reply(self, request: Request, prompt: list[int], cached: int, ids: list[int]) -> Reply:
         text = self.chat.decode(ids).strip()
         full = self.limit is not None and len(prompt) + len(ids) >= self.limit
         ended = ids[-1] in self.stops or len(ids) >= request.room or (self._by_line(request) and NEWLINE in text)
@@ -143,7 +143,7 @@ class HFEngine:
             text = text.partition(NEWLINE)[0].strip()
         answer = without_reasoning(text)
         thought = 0 if answer == text else max(0, len(ids) - self.chat.count(answer))
-        return Reply(text, tokens=Tokens(len(prompt), len(prompt) - held, held, len(ids), thought))
+        return Reply(text, tokens=Tokens(len(prompt), len(prompt) - cached, cached, len(ids), thought))
 
     def _forced_ids(self, request: Request) -> list[int]:
         """The tokens with which the history will go on after this reply, up to the one that ends it."""
@@ -164,12 +164,12 @@ def _located(path: str) -> tuple[str, dict[str, str]]:
     """Where a model lies, and the name of its GGUF file if it is one."""
     place = Path(path).expanduser()
     if place.is_dir() and not (place / "config.json").exists():
-        found = sorted(place.glob("*.gguf"))
-        if len(found) != 1:
+        gguf_files = sorted(place.glob("*.gguf"))
+        if len(gguf_files) != 1:
             raise BadInput(
-                f"{path} holds no config.json and {len(found)} GGUF files; name one of these or a model folder"
+                f"{path} holds no config.json and {len(gguf_files)} GGUF files; name one of these or a model folder"
             )
-        place = found[0]
+        place = gguf_files[0]
     if place.suffix == ".gguf":
         if not place.is_file():
             raise BadInput(f"there is no file {path}")

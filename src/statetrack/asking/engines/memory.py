@@ -165,8 +165,8 @@ class SingleRowMemory:
 
     def feed(self, new: Rows) -> Tensor:
         fed = [row.feed([more])[0] if more else None for row, more in zip(self.rows, new)]
-        some = next(each for each in fed if each is not None)
-        return torch.stack([torch.zeros_like(some) if each is None else each for each in fed])
+        some = next(row_logits for row_logits in fed if row_logits is not None)
+        return torch.stack([torch.zeros_like(some) if row_logits is None else row_logits for row_logits in fed])
 
     def cut(self, lengths: Sequence[int]) -> None:
         for row, length in zip(self.rows, lengths):
@@ -201,21 +201,21 @@ class RecurrentMemory(ResentMemory):
             for place, row in enumerate(rows):
                 logits[row] = out.logits[place, -1]
                 self.tokens[row] = [*self.tokens[row], *new[row]]
-                self.now[row] = [held[key][place : place + 1].clone() for held, key in _slots(cache)]
+                self.now[row] = [slots[key][place : place + 1].clone() for slots, key in _slots(cache)]
                 if len(new[row]) > 1:
                     self.marks[row] = dict([*self.marks[row].items(), (len(self.tokens[row]), self.now[row])][-MARKS:])
             self.cache = cache
             self.processed += ids.numel()
-        some = next(each for each in logits if each is not None)
-        return torch.stack([torch.zeros_like(some) if each is None else each for each in logits])
+        some = next(row_logits for row_logits in logits if row_logits is not None)
+        return torch.stack([torch.zeros_like(some) if row_logits is None else row_logits for row_logits in logits])
 
     def _gathered(self, rows: list[int]) -> Any:
         """One cache with the states of these rows."""
         if not self.tokens[rows[0]]:
             return DynamicCache(config=self.model.config)
         cache = copy.deepcopy(self.cache)
-        for (held, key), states in zip(_slots(cache), zip(*(self.now[row] for row in rows))):
-            held[key] = torch.cat(states)
+        for (slots, key), states in zip(_slots(cache), zip(*(self.now[row] for row in rows))):
+            slots[key] = torch.cat(states)
         return cache
 
     def cut(self, lengths: Sequence[int]) -> None:
@@ -236,8 +236,8 @@ class RecurrentMemory(ResentMemory):
 def _slots(cache: Any) -> Iterator[tuple[dict[Any, Tensor], Any]]:
     """Where a cache holds its states: dictionaries, each with a key."""
     for layer in cache.layers:
-        for held in (layer.conv_states, layer.recurrent_states):
-            yield from ((held, key) for key, state in held.items() if state is not None)
+        for slots in (layer.conv_states, layer.recurrent_states):
+            yield from ((slots, key) for key, state in slots.items() if state is not None)
 
 
 def memory_for(model: Any) -> type[Any]:

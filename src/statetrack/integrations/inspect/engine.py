@@ -79,14 +79,14 @@ class InspectEngine:
         """Ask until there is a reply, or the retries are used up."""
         spent = NO_TOKENS
         for tried in range(1, self.retries + 2):
-            came = await self._once(request)
-            spent += came.reply.tokens
-            if not came.again:
-                return replace(came.reply, tokens=spent)
+            attempt = await self._once(request)
+            spent += attempt.reply.tokens
+            if not attempt.again:
+                return replace(attempt.reply, tokens=spent)
             if tried <= self.retries:
-                await anyio.sleep(self._pause(tried, came.after))
+                await anyio.sleep(self._pause(tried, attempt.after))
         tries = f"{tried} tries" if tried > 1 else "1 try"
-        return replace(came.reply, tokens=spent, detail=f"{came.reply.detail} ({tries})")
+        return replace(attempt.reply, tokens=spent, detail=f"{attempt.reply.detail} ({tries})")
 
     async def _once(self, request: Request) -> Attempt:
         # Inspect's own retries are off: they know nothing of empty, cut-off and malformed replies.

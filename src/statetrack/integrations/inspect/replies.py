@@ -28,8 +28,8 @@ class MessageHistory:
 
     def of(self, messages: Sequence[Message]) -> list[ChatMessage]:
         same = 0
-        for held, message in zip(self._messages, messages):
-            if (held.role, held.text) != (message["role"], message["content"]):
+        for old, message in zip(self._messages, messages):
+            if (old.role, old.text) != (message["role"], message["content"]):
                 break
             same += 1
         new = [_KINDS[message["role"]](content=message["content"]) for message in messages[same:]]

@@ -101,17 +101,17 @@ def answer() -> Scorer:
 
 def records(log: EvalLog | str | Path) -> list[EpisodeRecord]:
     """The episodes in a log of Inspect's, for `statetrack.asking.summary`: survival, accuracy by position, failures."""
-    held = log if isinstance(log, EvalLog) else read_eval_log(str(log))
-    scores = [score.metadata or {} for sample in held.samples or [] for score in (sample.scores or {}).values()]
+    eval_log = log if isinstance(log, EvalLog) else read_eval_log(str(log))
+    scores = [score.metadata or {} for sample in eval_log.samples or [] for score in (sample.scores or {}).values()]
     return [schema.read(EpisodeRecord, notes["record"]) for notes in scores if "record" in notes]
 
 
 def _played(state: TaskState) -> EpisodeRecord:
     """The record that the solver left; where a limit ended the solver, it was still running."""
-    held = state.store.get(RECORD)
-    if held is None:
+    stored = state.store.get(RECORD)
+    if stored is None:
         raise BadInput("no episode was played: choose a solver of statetrack's, such as --solver statetrack/implicit")
-    record = schema.read(EpisodeRecord, held)
+    record = schema.read(EpisodeRecord, stored)
     return replace(record, ended=LIMIT) if record.ended == RUNNING else record
 
 

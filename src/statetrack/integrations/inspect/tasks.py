@@ -149,9 +149,9 @@ def _task(machine: Machine, how: Rules, rows: list[tuple[int, int]], compat: boo
 
 def _no_more(more: dict[str, Any], task: Callable[..., Task]) -> None:
     """Inspect passes on whatever `-T` names; otherwise a misspelt name would leave its parameter at the default."""
-    known = [name for name in signature(task).parameters if name != "more"]
+    names = [name for name in signature(task).parameters if name != "more"]
     for name in more:
-        raise unknown("parameter", name, known)
+        raise unknown("parameter", name, names)
 
 
 def _length(value: Any) -> int:

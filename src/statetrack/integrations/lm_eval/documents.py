@@ -48,7 +48,7 @@ class Generated(Sequence[Document]):
     def __getitem__(self, place: slice) -> list[Document]: ...
     def __getitem__(self, place: int | slice) -> Document | list[Document]:
         if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
+            return [self[index] for index in range(len(self))[place]]
         row = range(len(self))[place]
         if row not in self._drawn:
             turn, which = divmod(row, len(self.lengths))

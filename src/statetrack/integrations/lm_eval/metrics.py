@@ -37,9 +37,9 @@ class NoSample(float):
     missing: float
 
     def __new__(cls, total: float = 0.0, missing: float = 0.0) -> NoSample:
-        made = super().__new__(cls, -1.0)
-        made.total, made.missing = total, missing
-        return made
+        value = super().__new__(cls, -1.0)
+        value.total, value.missing = total, missing
+        return value
 
     def __mul__(self, size: float) -> NoSample:
         return NoSample(0.0, size)
@@ -68,12 +68,12 @@ def aggregations(generates: bool) -> dict[str, Callable[[list[Any]], Any]]:
     """How the values of all documents become one number, for every metric."""
     from lm_eval.api.metrics import mean  # the harness knows the standard error of its own mean alone
 
-    made: dict[str, Callable[[list[Any]], Any]] = {"acc": mean, "violations": mean}
+    functions: dict[str, Callable[[list[Any]], Any]] = {"acc": mean, "violations": mean}
     for length in LENGTHS:
-        made[str(length)] = partial(accuracy, length)
-        made[f"{length}_stderr"] = partial(standard_error, length)
-    made |= {"chance": lambda values: values[0], "n_per_length": least, FALLS: falls, "too_long": sum}
-    return {name: made[name] for name in names(generates)}
+        functions[str(length)] = partial(accuracy, length)
+        functions[f"{length}_stderr"] = partial(standard_error, length)
+    functions |= {"chance": lambda values: values[0], "n_per_length": least, FALLS: falls, "too_long": sum}
+    return {name: functions[name] for name in names(generates)}
 
 
 def accuracy(length: int, scores: Sequence[Score]) -> float:

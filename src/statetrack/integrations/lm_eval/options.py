@@ -54,11 +54,11 @@ class HarnessOptions:
         >>> HarnessOptions.read({"pretrained": "gpt2", "seed": 3}, generates=False).seed
         3
         """
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         for key in metadata:
-            if key not in known and difflib.get_close_matches(key, known, n=1, cutoff=SLIP):
-                raise unknown("option in --metadata", key, known)
-        given = {key: metadata[key] for key in known if key in metadata}
+            if key not in names and difflib.get_close_matches(key, names, n=1, cutoff=SLIP):
+                raise unknown("option in --metadata", key, names)
+        given = {key: metadata[key] for key in names if key in metadata}
         options = cls(**given)
         options._check(generates)
         return options

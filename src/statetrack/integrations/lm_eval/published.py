@@ -47,11 +47,11 @@ def locate(path: Path, name: str) -> Path:
     if not path.exists():
         raise BadInput(f"data: {path} does not exist")
     named = re.compile(rf"{re.escape(name)}(_data|_composition)?(\.jsonl|\.parquet)?", re.IGNORECASE)
-    found = sorted(place for place in _below(path, DEPTH) if named.fullmatch(place.name))
-    if len(found) > 1:
-        raise BadInput(f"data: {path} holds {name} more than once: {', '.join(map(str, found))}")
-    if found:
-        return found[0]
+    matches = sorted(place for place in _below(path, DEPTH) if named.fullmatch(place.name))
+    if len(matches) > 1:
+        raise BadInput(f"data: {path} holds {name} more than once: {', '.join(map(str, matches))}")
+    if matches:
+        return matches[0]
     claimed = claim(find(path), None)
     if claimed is None or claimed.name != name:
         raise BadInput(f"data: {path} holds no {name}; name its file or folder {name} or {name}_data")
@@ -72,10 +72,10 @@ Labels = dict[bytes, int]
 def _right_labels(data: DataSet, name: str) -> tuple[PermutationMap, Labels]:
     """What every ID stands for, and back."""
     if KEY in data.metadata:
-        known = PermutationMap.read(data.metadata[KEY], str(data.metadata_path))
+        id_map = PermutationMap.read(data.metadata[KEY], str(data.metadata_path))
     else:
-        known = PermutationMap.of_group(group(name))
-    return known, {images.tobytes(): element for images, element in zip(known.images, known.ids.tolist())}
+        id_map = PermutationMap.of_group(group(name))
+    return id_map, {images.tobytes(): element for images, element in zip(id_map.images, id_map.ids.tolist())}
 
 
 def _by_length(
@@ -96,11 +96,11 @@ def _by_length(
 
 def _product(ids: NDArray[np.int64], right: tuple[PermutationMap, Labels], rows: RowChunk, row: int) -> int:
     """p_n ∘ ... ∘ p_1: every point goes through p_1 first."""
-    known, labels = right
-    codes, inside = known.codes(ids)
+    id_map, labels = right
+    codes, inside = id_map.codes(ids)
     if not inside.all():
         raise BadInput(f"row {rows.first + row} holds an ID outside the map: its right label cannot be computed")
-    points = np.arange(known.images.shape[1], dtype=known.images.dtype)
-    for images in known.images[codes]:
+    points = np.arange(id_map.images.shape[1], dtype=id_map.images.dtype)
+    for images in id_map.images[codes]:
         points = images[points]
     return labels[points.tobytes()]

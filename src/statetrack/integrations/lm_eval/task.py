@@ -150,7 +150,7 @@ class Composition(Task):
         self._instances, self.first_row = fitting, fitting[0].doc["row"]
 
     def _report(self, instances: Sequence[Instance]) -> None:
-        lengths = [each.doc["sequence_length"] for each in instances if each.doc_id in self.left_out]
+        lengths = [instance.doc["sequence_length"] for instance in instances if instance.doc_id in self.left_out]
         said = (
             f"{self.task_name}: {len(lengths)} of {len(instances)} prompts do not fit into the model's context: lengths"
             f" {min(lengths)} to {max(lengths)}, the longest of {max(self.left_out.values())} tokens"
@@ -174,9 +174,9 @@ class Composition(Task):
     def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
         """What one document tells every metric."""
         right = self.score(doc, results[0])
-        told = dict.fromkeys(names(self.generates), (doc["sequence_length"], right))
+        for_each_length = dict.fromkeys(names(self.generates), (doc["sequence_length"], right))
         return {
-            **told,
+            **for_each_length,
             "acc": right,
             "chance": 1 / self.composition.outputs,
             "too_long": len(self.left_out) if doc["row"] == self.first_row else 0,

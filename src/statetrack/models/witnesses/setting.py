@@ -46,8 +46,8 @@ def table(name: str, values: Table, below: int) -> NDArray[np.int64]:
 
 def classes(answers: Sequence[int] | NDArray[np.integer], states: int, outputs: int | None) -> tuple[list[int], int]:
     """An answer for each state, and the number of classes (one more than the largest answer unless given)."""
-    known = [int(answer) for answer in answers]
-    count = max(known, default=0) + 1 if outputs is None else outputs
-    if len(known) != states or not all(0 <= answer < count for answer in known):
-        raise BadInput(f"answers must be {states} numbers from 0 to {count - 1}, one for each state; got {known}")
-    return known, count
+    chosen = [int(answer) for answer in answers]
+    count = max(chosen, default=0) + 1 if outputs is None else outputs
+    if len(chosen) != states or not all(0 <= answer < count for answer in chosen):
+        raise BadInput(f"answers must be {states} numbers from 0 to {count - 1}, one for each state; got {chosen}")
+    return chosen, count

@@ -103,17 +103,17 @@ class Chain:
 
     def elements(self) -> Images:
         """All elements, sorted by their image arrays."""
-        found = identity(self.degree)[None]
+        elements = identity(self.degree)[None]
         for level in self._long_levels():
             # p ∘ u takes the level's point to p[u[point]] = p[orbit point]: sorting by that keeps the whole sorted
             orbit = np.array(level.orbit)
-            sorted_by_image = np.argsort(found[:, orbit], axis=1)
-            longer = np.empty((len(found), len(orbit), self.degree), dtype=np.uint8)
+            sorted_by_image = np.argsort(elements[:, orbit], axis=1)
+            longer = np.empty((len(elements), len(orbit), self.degree), dtype=np.uint8)
             for place, representative in enumerate(level.representatives[orbit]):
-                longer[:, place] = found[:, representative]
-            rows = np.arange(len(found))[:, None]
-            found = longer[rows, sorted_by_image].reshape(-1, self.degree)
-        return found
+                longer[:, place] = elements[:, representative]
+            rows = np.arange(len(elements))[:, None]
+            elements = longer[rows, sorted_by_image].reshape(-1, self.degree)
+        return elements
 
     def _long_levels(self) -> list[Level]:
         return [level for level in self.levels if len(level.orbit) > 1]

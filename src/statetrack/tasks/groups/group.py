@@ -86,9 +86,9 @@ class Group:
         keys = np.ascontiguousarray(wanted, dtype=np.uint8).view(whole).reshape(-1)
         ids = np.searchsorted(self.elements.view(whole).reshape(-1), keys)
         ids = np.minimum(ids, self.order - 1)
-        found = (self.elements[ids] == wanted).all(axis=1)
-        if not found.all():
-            raise BadInput(f"{wanted[found.argmin()].tolist()} is not an element of {self.name}")
+        is_element = (self.elements[ids] == wanted).all(axis=1)
+        if not is_element.all():
+            raise BadInput(f"{wanted[is_element.argmin()].tolist()} is not an element of {self.name}")
         return _plain(ids.astype(np.int32).reshape(rows.shape[:-1]))
 
     def rank(self, base_images: Images) -> Ids:

@@ -28,11 +28,11 @@ def tidy(text: str) -> str:
 def read(text: str, first: int = 0, last: int | None = None) -> list[list[int]]:
     """The generators in text[first:last] as images; cycles fix every point that they do not name."""
     reader = _Reader(text, first, len(text) if last is None else last)
-    found = reader.generators()
-    degree = max(len(images) for images, _ in found)
+    generators = reader.generators()
+    degree = max(len(images) for images, _ in generators)
     if degree == 0:
         raise reader.error("the generators name no point; an image list such as <[0,1,2]> says the degree")
-    return [images + list(range(len(images), degree)) if in_cycles else images for images, in_cycles in found]
+    return [images + list(range(len(images), degree)) if in_cycles else images for images, in_cycles in generators]
 
 
 class _Reader:
@@ -44,14 +44,14 @@ class _Reader:
     def generators(self) -> list[tuple[list[int], bool]]:
         """The images of each, up to its own largest point, and whether it was written in cycles."""
         self.take("<")
-        found = [self.generator()]
+        generators = [self.generator()]
         while self.next() == ",":
             self.take(",")
-            found.append(self.generator())
+            generators.append(self.generator())
         self.take(">")
         if self.next():
             raise self.error(f"{self.next()!r} follows the closing '>'")
-        return found
+        return generators
 
     def generator(self) -> tuple[list[int], bool]:
         if self.next() == "[":

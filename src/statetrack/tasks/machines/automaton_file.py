@@ -170,9 +170,9 @@ def _names(value: Any, key: str, path: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _known(name: Any, known: Iterable[str], what: str) -> str:
-    if not isinstance(name, str) or name not in known:
-        raise unknown(what, str(name), known)
+def _known(name: Any, allowed: Iterable[str], what: str) -> str:
+    if not isinstance(name, str) or name not in allowed:
+        raise unknown(what, str(name), allowed)
     return name
 
 

@@ -134,8 +134,8 @@ def arrangement(rank: int, n: int) -> Arrangement:
     >>> arrangement(3, 3)
     (1, 2, 0)
     """
-    left, found = list(range(n)), []
+    left, cups = list(range(n)), []
     for i in range(n):
         at, rank = divmod(rank, math.factorial(n - 1 - i))
-        found.append(left.pop(at))
-    return tuple(found)
+        cups.append(left.pop(at))
+    return tuple(cups)

@@ -85,12 +85,12 @@ class Variables(OrdersTask):
 
     def run(self, inputs: Ints, state: Ints | None = None) -> Run:
         """The state is the variables' values, one row each, followed by the constants."""
-        held = self._at_start(len(inputs)) if state is None else state.copy()
+        memory = self._at_start(len(inputs)) if state is None else state.copy()
         targets = np.empty(inputs.shape, np.int32)
         for t, symbols in enumerate(inputs.T):
-            held[:, : self.v] = np.take_along_axis(held, self._sources[symbols], axis=1)
-            targets[:, t] = held[:, self.query]
-        return Run(targets, np.ones(inputs.shape, bool), held)
+            memory[:, : self.v] = np.take_along_axis(memory, self._sources[symbols], axis=1)
+            targets[:, t] = memory[:, self.query]
+        return Run(targets, np.ones(inputs.shape, bool), memory)
 
     def _at_start(self, rows: int) -> Ints:
         constants = np.arange(self.values, dtype=np.int32)

@@ -49,20 +49,20 @@ def subgroups(monoid: Monoid) -> list[Subgroup]:
     maps = monoid.elements[candidates]
     kernel, image = _numbered(kernels(maps)), _numbered(np.packbits(image_masks(maps), axis=1))
     pairs = kernel * (image.max() + 1) + image
-    known = np.unique(pairs)
+    occurring = np.unique(pairs)
     grouped = moving[candidates]
     left = {int(pair): (int(k), int(i)) for pair, k, i in zip(pairs[grouped], kernel[grouped], image[grouped])}
-    found = []
+    groups = []
     while left:
         pair, (k, i) = next(iter(left.items()))
-        found.append(_subgroup(monoid, candidates[pairs == pair]))
+        groups.append(_subgroup(monoid, candidates[pairs == pair]))
         # e and f are in one D-class when a map leads from the kernel of each to the image of the other
         others = np.array(list(left.values()))
         width = image.max() + 1
-        same = np.isin(k * width + others[:, 1], known) & np.isin(others[:, 0] * width + i, known)
+        same = np.isin(k * width + others[:, 1], occurring) & np.isin(others[:, 0] * width + i, occurring)
         for gone in [key for key, linked in zip(list(left), same) if linked]:
             del left[gone]
-    return found
+    return groups
 
 
 def partial_subgroups(monoid: Monoid, most: int = 8) -> list[Maps]:
@@ -77,13 +77,13 @@ def partial_subgroups(monoid: Monoid, most: int = 8) -> list[Maps]:
     kernel, image = _numbered(kernels(maps)), _numbered(np.packbits(image_masks(maps), axis=1))
     pairs = kernel * (image.max() + 1) + image
     names, counts = np.unique(pairs, return_counts=True)
-    found = []
+    groups = []
     for pair in names[np.argsort(-counts, kind="stable")][:most]:
         rows = maps[pairs == pair]
         points = np.unique(rows[0])
         if len(points) <= MAX_DEGREE:
-            found.append(np.searchsorted(points, rows[:, points]))
-    return found
+            groups.append(np.searchsorted(points, rows[:, points]))
+    return groups
 
 
 def quasi_aperiodic(groups: list[Subgroup]) -> bool:

@@ -40,13 +40,15 @@ def names_of_order(order: int) -> list[str]:
     return _by_order().get(order, [])
 
 
-def catalogue_names(of: Group) -> tuple[str, ...]:
+def catalogue_names(the_group: Group) -> tuple[str, ...]:
     """The catalogue's names for this group, its own included.
 
     >>> catalogue_names(group("<(0 1 2),(0 1)>"))
     ('s3', 'd3', 'psl2_2')
     """
-    return tuple(name for name in names_of_order(of.order) if name == of.name or isomorphic(of, group(name)))
+    return tuple(
+        name for name in names_of_order(the_group.order) if name == the_group.name or isomorphic(the_group, group(name))
+    )
 
 
 def isomorphic(one: Group, other: Group) -> bool:
@@ -65,10 +67,10 @@ def isomorphic(one: Group, other: Group) -> bool:
     return one.degree + other.degree <= MAX_DEGREE and any(_extends(one, images) for images in _matches(one, other))
 
 
-def _profile(of: Group) -> NDArray[Any]:
+def _profile(the_group: Group) -> NDArray[Any]:
     """The size and the order of its elements, for every class, sorted."""
-    sizes = np.bincount(of.conjugacy_classes)
-    orders = of.element_orders[np.unique(of.conjugacy_classes, return_index=True)[1]]
+    sizes = np.bincount(the_group.conjugacy_classes)
+    orders = the_group.element_orders[np.unique(the_group.conjugacy_classes, return_index=True)[1]]
     return np.column_stack([orders, sizes])[np.lexsort((sizes, orders))]
 
 
@@ -95,16 +97,16 @@ def _matches(one: Group, other: Group) -> Iterator[NDArray[Any]]:
         yield other.elements[images]
 
 
-def _kinds(of: Group) -> list[tuple[int, int]]:
-    sizes = np.bincount(of.conjugacy_classes)[of.conjugacy_classes]
-    return list(zip(of.element_orders.tolist(), sizes.tolist()))
+def _kinds(the_group: Group) -> list[tuple[int, int]]:
+    sizes = np.bincount(the_group.conjugacy_classes)[the_group.conjugacy_classes]
+    return list(zip(the_group.element_orders.tolist(), sizes.tolist()))
 
 
-def _signature(of: Group, x: int, ys: NDArray[Any]) -> NDArray[Any]:
+def _signature(the_group: Group, x: int, ys: NDArray[Any]) -> NDArray[Any]:
     """The orders of xy, x y^-1 and of the commutator, for every y."""
-    xy, back = of.then(x, ys), of.then(x, of.inverse(ys))
-    commutator = of.then(xy, of.then(of.inverse(x), of.inverse(ys)))
-    return np.column_stack([of.element_orders[part] for part in (xy, back, commutator)])
+    xy, back = the_group.then(x, ys), the_group.then(x, the_group.inverse(ys))
+    commutator = the_group.then(xy, the_group.then(the_group.inverse(x), the_group.inverse(ys)))
+    return np.column_stack([the_group.element_orders[part] for part in (xy, back, commutator)])
 
 
 def _extends(one: Group, images: NDArray[Any]) -> bool:

@@ -77,26 +77,26 @@ def generate(steps: NDArray[Any], limit: int = LIMIT) -> Monoid:
     states = letters.shape[1]
     limit = max(1, min(limit, CELLS // states))
     identity = np.arange(states, dtype=letters.dtype)
-    found, numbers = [identity], {identity.tobytes(): 0}
+    elements, numbers = [identity], {identity.tobytes(): 0}
     right: list[NDArray[np.int32]] = []
     done, block = 0, max(1, BLOCK // states)
-    while done < len(found) <= limit:
-        maps = np.stack(found[done : done + block])
+    while done < len(elements) <= limit:
+        maps = np.stack(elements[done : done + block])
         targets = np.empty((len(maps), len(letters)), np.int32)
         for a, letter in enumerate(letters):
             for row, longer in enumerate(letter[maps]):
                 key = longer.tobytes()
-                number = numbers.setdefault(key, len(found))
-                if number == len(found):
-                    found.append(longer.copy())
+                number = numbers.setdefault(key, len(elements))
+                if number == len(elements):
+                    elements.append(longer.copy())
                 targets[row, a] = number
-            if len(found) > limit:
+            if len(elements) > limit:
                 break
         right.append(targets)
         done += len(maps)
-    complete = len(found) <= limit
+    complete = len(elements) <= limit
     graph = np.concatenate(right) if complete else np.zeros((0, len(letters)), np.int32)
-    return Monoid(letters, np.stack(found), graph, complete)
+    return Monoid(letters, np.stack(elements), graph, complete)
 
 
 def squares(maps: Maps) -> Maps:

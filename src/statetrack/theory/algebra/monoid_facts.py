@@ -72,15 +72,17 @@ def of_automaton(steps: NDArray[Any], limit: int = LIMIT) -> tuple[MonoidFacts, 
 
 
 def _written_out(monoid: Monoid) -> MonoidFacts:
-    found = green.subgroups(monoid)
-    described = [from_permutations(group.permutations) for group in found]
-    known = {group.name: group for group in described if group is not None}
-    unknown = [group.order for group, facts in zip(found, described) if facts is None]
+    subgroups = green.subgroups(monoid)
+    described = [from_permutations(group.permutations) for group in subgroups]
+    by_name = {group.name: group for group in described if group is not None}
+    unknown = [group.order for group, facts in zip(subgroups, described) if facts is None]
     certain = tuple(f"a group of order {order} was not looked into" for order in unknown)
-    solvable = False if any(not group.solvable for group in known.values()) else None if unknown else True
+    solvable = False if any(not group.solvable for group in by_name.values()) else None if unknown else True
     is_group = bool(is_permutation(monoid.letters).all())
-    groups = tuple(sorted(known.values(), key=lambda group: -group.order))
-    return MonoidFacts(len(monoid), True, is_group, not found, green.quasi_aperiodic(found), solvable, groups, certain)
+    groups = tuple(sorted(by_name.values(), key=lambda group: -group.order))
+    return MonoidFacts(
+        len(monoid), True, is_group, not subgroups, green.quasi_aperiodic(subgroups), solvable, groups, certain
+    )
 
 
 def _stopped(monoid: Monoid, steps: NDArray[Any]) -> MonoidFacts:
@@ -207,15 +209,15 @@ def periods(letters: NDArray[Any]) -> tuple[int, ...]:
 def _orders(permutations: NDArray[Any]) -> set[int]:
     """The orders of permutations, all powered together until each has come back."""
     identity = np.arange(permutations.shape[1])
-    found, power, n = set(), permutations, 1
+    orders, power, n = set(), permutations, 1
     while len(power):
         back = (power == identity).all(axis=1)
         if back.any():
-            found.add(n)
+            orders.add(n)
         permutations = permutations[~back]
         power = np.take_along_axis(permutations, power[~back].astype(np.intp), axis=1)
         n += 1
-    return found
+    return orders
 
 
 def _cycle_lengths(letter: NDArray[Any]) -> set[int]:

@@ -62,11 +62,11 @@ def least_reflections(group: Group, letters: NDArray[np.int64] | None = None) ->
     if letters is None and np.array_equal(table, table.T):
         moved = [1 if factor == 2 else 2 for factor in abelian_factors(group.element_orders)]
         return Reflections(sum(moved), max(moved), len(moved), True)
-    known = real_representations(table)
-    columns = np.unique(known.class_of[inputs])
-    nontrivial = ~known.kernel.all(axis=1)
-    moved_by = known.moved[nontrivial][:, columns]
-    lost = ~known.minimal_normal()[:, None, :] | known.kernel[nontrivial][None, :, :]
+    representations = real_representations(table)
+    columns = np.unique(representations.class_of[inputs])
+    nontrivial = ~representations.kernel.all(axis=1)
+    moved_by = representations.moved[nontrivial][:, columns]
+    lost = ~representations.minimal_normal()[:, None, :] | representations.kernel[nontrivial][None, :, :]
     return _search(moved_by, np.logical_not(lost.all(axis=2)))
 
 

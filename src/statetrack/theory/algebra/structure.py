@@ -63,9 +63,9 @@ def grouped(factors: tuple[str, ...]) -> str:
     return ", ".join(name if count == 1 else f"{name}^{count}" for name, count in counts.items()) or "none"
 
 
-def structure(of: Group) -> Structure:
+def structure(the_group: Group) -> Structure:
     """The algebra of a group."""
-    return _structure(of.degree, of.generators.tobytes(), of.name)
+    return _structure(the_group.degree, the_group.generators.tobytes(), the_group.name)
 
 
 @lru_cache(maxsize=1024)
@@ -73,11 +73,18 @@ def _structure(degree: int, generators: bytes, name: str) -> Structure:
     from statetrack.theory.algebra.isomorphism import catalogue_names
 
     images = np.frombuffer(generators, np.uint8).reshape(-1, degree)
-    of = Group.from_generators(_needed(images), name)
-    factors, names = composition_factors(of), catalogue_names(of)
+    the_group = Group.from_generators(_needed(images), name)
+    factors, names = composition_factors(the_group), catalogue_names(the_group)
     simple = len(factors) == 1
     return Structure(
-        _name(of, names, factors), of.order, of.is_abelian, of.is_solvable, of.derived_length, simple, factors, names
+        _name(the_group, names, factors),
+        the_group.order,
+        the_group.is_abelian,
+        the_group.is_solvable,
+        the_group.derived_length,
+        simple,
+        factors,
+        names,
     )
 
 
@@ -99,22 +106,22 @@ def _needed(generators: Images) -> Images:
     return np.stack(kept or [generators[0]])
 
 
-def _name(of: Group, names: tuple[str, ...], factors: tuple[str, ...]) -> str:
-    if of.order == 1:
+def _name(the_group: Group, names: tuple[str, ...], factors: tuple[str, ...]) -> str:
+    if the_group.order == 1:
         return "trivial"
-    if of.is_abelian and of.order <= MAX_ELEMENTS:
-        return abelian_name(abelian_factors(of.element_orders))
+    if the_group.is_abelian and the_group.order <= MAX_ELEMENTS:
+        return abelian_name(abelian_factors(the_group.element_orders))
     if names:
         return usual_name(names[0])
     if len(factors) == 1:
         return factors[0]
-    n = moved_points(of)
-    return f"S{n}" if of.order == math.factorial(n) else f"a group of order {of.order}"
+    n = moved_points(the_group)
+    return f"S{n}" if the_group.order == math.factorial(n) else f"a group of order {the_group.order}"
 
 
-def moved_points(of: Group) -> int:
+def moved_points(the_group: Group) -> int:
     """How many points some element moves."""
-    return int((of.generators != np.arange(of.degree)).any(axis=0).sum())
+    return int((the_group.generators != np.arange(the_group.degree)).any(axis=0).sum())
 
 
 def abelian_factors(element_orders: NDArray[Any]) -> list[int]:
@@ -143,10 +150,10 @@ def abelian_name(factors: list[int]) -> str:
     return " x ".join(f"C{factor}" for factor in factors) or "trivial"
 
 
-def composition_factors(of: Group) -> tuple[str, ...]:
+def composition_factors(the_group: Group) -> tuple[str, ...]:
     """The names of the simple groups that it is made of, the cyclic ones first."""
     names: list[str] = []
-    rest: Group | None = of
+    rest: Group | None = the_group
     while rest is not None and rest.order > 1:
         perfect = rest.derived_series[-1]
         names += [f"C{p}" for p in prime_factors(rest.order // perfect.order)]
@@ -176,9 +183,9 @@ def _top_factor(perfect: Group) -> tuple[str, Group | None]:
     return simple_name(order, largest), below
 
 
-def _representatives(of: Group) -> list[int]:
+def _representatives(the_group: Group) -> list[int]:
     """The least ID of every conjugacy class."""
-    return np.unique(of.conjugacy_classes, return_index=True)[1].tolist()
+    return np.unique(the_group.conjugacy_classes, return_index=True)[1].tolist()
 
 
 def _order_above(element: Images, inside: Chain) -> int:
@@ -189,7 +196,7 @@ def _order_above(element: Images, inside: Chain) -> int:
     return n
 
 
-def _largest_normal(of: Group) -> Images:
+def _largest_normal(the_group: Group) -> Images:
     """Generators of a normal subgroup that no larger one but the whole group contains.
 
     A normal subgroup that is not trivial holds an element of prime order, so if the normal closure of each of these
@@ -197,44 +204,44 @@ def _largest_normal(of: Group) -> Images:
     everything: what was refused once would be refused again later, when the subgroup has grown.
     """
     kept: list[Images] = []
-    candidates = [x for x in _representatives(of) if x]
-    prime = [x for x in candidates if len(prime_factors(int(of.element_orders[x]))) == 1]
-    if all(_closure(of, [of.elements[x]]) is None for x in _without_powers(of, prime)):
-        return np.zeros((0, of.degree), np.uint8)
+    candidates = [x for x in _representatives(the_group) if x]
+    prime = [x for x in candidates if len(prime_factors(int(the_group.element_orders[x]))) == 1]
+    if all(_closure(the_group, [the_group.elements[x]]) is None for x in _without_powers(the_group, prime)):
+        return np.zeros((0, the_group.degree), np.uint8)
     for x in candidates:
-        if _closure(of, [*kept, of.elements[x]]) is not None:
-            kept.append(of.elements[x])
-    generators = _closure(of, kept)
+        if _closure(the_group, [*kept, the_group.elements[x]]) is not None:
+            kept.append(the_group.elements[x])
+    generators = _closure(the_group, kept)
     assert generators is not None  # the last one kept was kept because this is so
     return np.stack(generators)
 
 
-def _without_powers(of: Group, ids: list[int]) -> list[int]:
+def _without_powers(the_group: Group, ids: list[int]) -> list[int]:
     """One element of each set whose members' powers are conjugate: they have the same normal closure."""
     seen: set[int] = set()
     chosen = []
     for x in ids:
-        if int(of.conjugacy_classes[x]) in seen:
+        if int(the_group.conjugacy_classes[x]) in seen:
             continue
         chosen.append(x)
         power = x
         while power:
-            seen.add(int(of.conjugacy_classes[power]))
-            power = of.then(power, x)
+            seen.add(int(the_group.conjugacy_classes[power]))
+            power = the_group.then(power, x)
     return chosen
 
 
-def _closure(of: Group, elements: list[Images]) -> list[Images] | None:
+def _closure(the_group: Group, elements: list[Images]) -> list[Images] | None:
     """Generators of the smallest normal subgroup that holds the elements; None when it is the whole group."""
-    chain = Chain(of.degree, [])
-    waiting, found = list(elements), []
+    chain = Chain(the_group.degree, [])
+    waiting, generators = list(elements), []
     for element in waiting:  # grows while it is read
         if chain.add(element):
-            found.append(element)
-            if chain.order == of.order:
+            generators.append(element)
+            if chain.order == the_group.order:
                 return None
-            waiting.extend(g[element[inverse(g)]] for g in of.generators)
-    return found
+            waiting.extend(g[element[inverse(g)]] for g in the_group.generators)
+    return generators
 
 
 def from_permutations(permutations: NDArray[Any]) -> Structure | None:

@@ -100,9 +100,9 @@ def shares(task: Task) -> Floats:
 
 def process(task: FiniteTask) -> MarkovChain | None:
     """The task's automaton with the law of its inputs; None for a task that draws by a rule unknown here."""
-    told = task.law()
-    if told is not None:
-        return MarkovChain(task.automaton.steps, task.automaton.answers, told, False)
+    own_law = task.law()
+    if own_law is not None:
+        return MarkovChain(task.automaton.steps, task.automaton.answers, own_law, False)
     if type(task).draw is not Task.draw:
         return None
     smallest = task.automaton.minimised()

@@ -135,8 +135,8 @@ class FloorMaker:
             yield from groups.gather(self, self.task)
         elif self.facts.ups is not None:
             yield from self.of_balance(float(shares(self.task)[self.facts.ups].sum()))
-        elif isinstance(self.task, FiniteTask) and (known := process(self.task)) is not None:
-            yield from self.of_process(known.merged())
+        elif isinstance(self.task, FiniteTask) and (chain := process(self.task)) is not None:
+            yield from self.of_process(chain.merged())
         else:
             yield from self.simulated()
 
@@ -159,37 +159,37 @@ class FloorMaker:
         counted = by_class[-1:] if self.task.ask == "end" else by_class
         return by_class[:, int(counted.sum(axis=0).argmax())]
 
-    def of_process(self, known: MarkovChain) -> Iterator[Floor]:
-        laws = guessing.state_laws(known, self.length)
-        by_class = guessing.classes(known, laws)
+    def of_process(self, chain: MarkovChain) -> Iterator[Floor]:
+        laws = guessing.state_laws(chain, self.length)
+        by_class = guessing.classes(chain, laws)
         asked = by_class.sum(axis=1)
         yield self.floor("constant", self.constant(by_class), asked)
         yield self.floor("position", by_class.max(axis=1), asked)
-        if known.states * known.symbols * self.length > WINDOW_WORK:
+        if chain.states * chain.symbols * self.length > WINDOW_WORK:
             self.notes.append("input, window: too many states and symbols to sum over")
         else:
-            yield self.floor("input", guessing.from_window(known, laws, 1), asked)
-            if (width := self.affordable(known)) > 1:
-                yield self.window_floor(width, guessing.from_window(known, laws, width), asked)
-        counts = guessing.from_counts(known, self.length)
+            yield self.floor("input", guessing.from_window(chain, laws, 1), asked)
+            if (width := self.affordable(chain)) > 1:
+                yield self.window_floor(width, guessing.from_window(chain, laws, width), asked)
+        counts = guessing.from_counts(chain, self.length)
         if counts is None:
             self.notes.append("counts: too many counts of symbols to sum over at this length")
         else:
             yield self.floor("counts", counts, asked)
-        yield from self.of_parity(known)
+        yield from self.of_parity(chain)
 
-    def affordable(self, known: MarkovChain) -> int:
+    def affordable(self, chain: MarkovChain) -> int:
         width = self.window
-        while width > 1 and known.states * known.symbols**width * self.length > WINDOW_WORK:
+        while width > 1 and chain.states * chain.symbols**width * self.length > WINDOW_WORK:
             width -= 1
         return width
 
-    def of_parity(self, known: MarkovChain) -> Iterator[Floor]:
+    def of_parity(self, chain: MarkovChain) -> Iterator[Floor]:
         """Two states that one of two equally frequent symbols swaps and the other keeps."""
-        swaps = known.states == 2 and sorted(known.steps.T.tolist()) == [[0, 1], [1, 0]]
-        if not swaps or not np.array_equal(known.answers, [0, 1]):
+        swaps = chain.states == 2 and sorted(chain.steps.T.tolist()) == [[0, 1], [1, 0]]
+        if not swaps or not np.array_equal(chain.answers, [0, 1]):
             return
-        if np.allclose(known.law, 0.5):
+        if np.allclose(chain.law, 0.5):
             yield self.floor("linear logit", linear_logit(self.length))
         else:
             self.notes.append("linear logit: known for equally frequent zeros and ones only")
