@@ -78,8 +78,36 @@ def test_the_summary_says_how_episodes_ended_and_what_they_cost() -> None:
 
 
 def test_where_accuracy_falls_below_a_half() -> None:
-    assert falls_below([(15, 0.6), (5, 1.0), (10, 0.49)]) == 10
-    assert falls_below([(5, 0.5)]) is None
+    assert falls_below([(15, 0), (5, 1), (10, 0)] * 10) == 10
+    assert falls_below([(5, 0), (5, 1)]) is None
+    assert falls_below([]) is None
+
+
+@pytest.mark.parametrize("level", [0.7, 0.55])
+def test_an_accuracy_that_does_not_fall_is_not_said_to(level: float) -> None:
+    """100 lengths of 20 rows at one accuracy: the first length below a half, which counted before, is chance."""
+    draws, lengths = np.random.default_rng(0), range(5, 505, 5)
+    runs = [[(n, int(right)) for n in lengths for right in draws.random(20) < level] for _ in range(200)]
+    by_first = [any(sum(right for at, right in run if at == n) < 10 for n in lengths) for run in runs[:40]]
+    assert np.mean(by_first) > 0.7
+    assert np.mean([falls_below(run) is not None for run in runs]) < 0.02 + (level < 0.6) * 0.1
+
+
+def test_an_accuracy_that_falls_is_found_near_where_it_does() -> None:
+    """From 1 down to 0 over 500 steps: a half is at 250."""
+    draws, lengths = np.random.default_rng(0), range(5, 505, 5)
+    found = [falls_below([(n, int(right)) for n in lengths for right in draws.random(20) < 1 - n / 500])
+             for _ in range(50)]  # fmt: skip
+    assert None not in found
+    assert np.mean(found) == pytest.approx(250, abs=15)
+
+
+def test_the_interval_of_an_accuracy_is_over_episodes() -> None:
+    """One of ten episodes is wrong throughout: 300 answers are worth no more than ten."""
+    found = summary([record("+" * 30)] * 9 + [record("x" * 30)])["accuracy"]
+    assert (found["accuracy"], found["n"]) == (0.9, 300)
+    assert found["interval"][0] < 0.6
+    assert summary([record("+" * 60)])["accuracy"]["interval"][1] == 1
 
 
 @pytest.mark.parametrize(("variant", "sent"), [("median", 803_000), ("mode", 756_000)])

@@ -18,7 +18,7 @@ import numpy as np
 from statetrack.asking.episode import DONE, FAILURES, FORMAT, INTERRUPTIONS, LETTERS, REFUSAL, RIGHT
 from statetrack.asking.rules import FORCED, how
 from statetrack.asking.tokens import Tokens
-from statetrack.intervals import Z95, wilson
+from statetrack.intervals import Z95, grouped_wilson, places_above, wilson
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import FAILED, FINISHED, AskedRecord, EpisodeRecord, Record
 
@@ -90,9 +90,9 @@ def mean_interval(numbers: Sequence[float]) -> list[float]:
 
 
 def accuracy(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
-    """The share of right answers among all given, with Wilson's interval over answers."""
-    letters = "".join(episode.outcomes for episode in episodes)
-    return _share(letters.count(LETTERS[RIGHT]), len(letters))
+    """The share of right answers among all given; its interval is over episodes, since one error brings others."""
+    return _share([episode.outcomes.count(LETTERS[RIGHT]) for episode in episodes],
+                  [len(episode.outcomes) for episode in episodes])  # fmt: skip
 
 
 def ended(episodes: Sequence[EpisodeRecord]) -> dict[str, int]:
@@ -103,11 +103,11 @@ def ended(episodes: Sequence[EpisodeRecord]) -> dict[str, int]:
 
 def steps(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
     """The accuracy where the answer changes and where it stays, apart: copying is right wherever it stays."""
-    pairs = Counter(pair for episode in episodes for pair in zip(episode.changes, episode.outcomes))
-    right = LETTERS[RIGHT]
 
     def share(kind: str) -> dict[str, Any]:
-        return _share(pairs[kind, right], sum(count for (change, _), count in pairs.items() if change == kind))
+        letters = [[letter for change, letter in zip(episode.changes, episode.outcomes) if change == kind]
+                   for episode in episodes]  # fmt: skip
+        return _share([own.count(LETTERS[RIGHT]) for own in letters], [len(own) for own in letters])
 
     return {"change": share("1"), "no_change": share("0")}
 
@@ -123,7 +123,10 @@ def by_position(episodes: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
         for position, letter in zip(episode.positions, episode.outcomes):
             asked[position] += 1
             right[position] += letter == LETTERS[RIGHT]
-    return [{"position": position, **_share(right[position], asked[position])} for position in sorted(asked)]
+    return [
+        {"position": at, "accuracy": right[at] / n, "n": n, "interval": list(wilson(right[at], n))}
+        for at, n in sorted(asked.items())
+    ]
 
 
 def survival(episodes: Sequence[EpisodeRecord]) -> list[dict[str, float]]:
@@ -174,13 +177,24 @@ def tokens(episodes: Sequence[EpisodeRecord]) -> Tokens:
     return sum((Tokens(**episode.tokens) for episode in episodes), Tokens())
 
 
-def falls_below(curve: Sequence[tuple[int, float]], threshold: float = 0.5) -> int | None:
-    """The first length at which accuracy lies below a threshold; None where it never does.
+def falls_below(scores: Sequence[tuple[int, float]], threshold: float = 0.5) -> int | None:
+    """The length from which on accuracy lies below a threshold; None where that cannot be told from chance.
 
-    >>> falls_below([(5, 0.9), (10, 0.4), (15, 0.6)])
-    10
+    `scores` has a length and 1 or 0 for every answer. Accuracy is taken to fall as rows grow longer, so that the
+    lengths are cut in two (`places_above`), and Wilson's interval of all answers beyond the cut must lie below the
+    threshold. A single length below it says little: of 100 lengths with 20 rows each, a constant accuracy of .70
+    has one in 82 % of runs.
+
+    >>> falls_below([(5, 1), (10, 0)] * 4), falls_below([(5, 1), (10, 0), (15, 1)])
+    (10, None)
     """
-    return next((length for length, share in sorted(curve) if share < threshold), None)
+    at: dict[int, list[float]] = {}
+    for length, score in sorted(scores):
+        at.setdefault(length, []).append(score)
+    held = places_above([sum(own) for own in at.values()], [len(own) for own in at.values()], threshold)
+    beyond = list(at)[held:]
+    answers = [score for length in beyond for score in at[length]]
+    return beyond[0] if beyond and wilson(sum(answers), len(answers))[1] < threshold else None
 
 
 def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -219,5 +233,7 @@ def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
     }
 
 
-def _share(right: int, n: int) -> dict[str, Any]:
-    return {"accuracy": right / n if n else None, "n": n, "interval": list(wilson(right, n))}
+def _share(right: Sequence[int], counts: Sequence[int]) -> dict[str, Any]:
+    """The share of right answers, those of each episode on their own."""
+    n = sum(counts)
+    return {"accuracy": sum(right) / n if n else None, "n": n, "interval": list(grouped_wilson(right, counts))}

@@ -58,7 +58,7 @@ def by_length() -> Metric:
             "high": high,
             "n": n,
             "chance": float(np.mean([_noted(score)["chance"] for score in scores])),
-            "falls_below_half": falls_below(curve),
+            "falls_below_half": falls_below([(_noted(score)["length"], score.score.as_float()) for score in scores]),
             **{str(length): accuracy for length, accuracy in curve},
         }
 

@@ -98,11 +98,10 @@ def least(scores: Sequence[Score]) -> int:
 
 
 def falls(scores: Sequence[Score]) -> int:
-    """The first length whose accuracy is below a half; -1 where there is none.
+    """The length from which on accuracy is below a half beyond chance (`falls_below`); -1 where there is none.
 
-    >>> falls([(5, 1.0), (10, 0.0), (15, 1.0)]), falls([(5, 1.0)])
+    >>> falls([(5, 1.0), (10, 0.0)] * 4), falls([(5, 1.0), (10, 0.0), (15, 1.0)])
     (10, -1)
     """
-    curve = [(length, accuracy(length, scores)) for length in {length for length, _ in scores}]
-    length = falls_below(curve)
+    length = falls_below(scores)
     return -1 if length is None else length
