@@ -8,7 +8,7 @@ import torch
 
 import statetrack as st
 from statetrack.diagnosis import sentences
-from statetrack.diagnosis.failure_length import Curve, crossing, first_errors, step_rate
+from statetrack.diagnosis.failure_length import crossing, first_errors, step_rate
 from statetrack.diagnosis.forecast import slip_rate
 from statetrack.diagnosis.state_distances import Apart, Groups
 from statetrack.models import State
@@ -125,18 +125,6 @@ def test_where_a_curve_passes_a_level() -> None:
     assert crossing(position, np.array([1, 0.8, 1.0, 1.0]), np.full(4, 0.9)) is None  # one point is an accident
     assert crossing(position, np.array([0.5, 0.5, 0.5, 0.5]), np.full(4, 0.9)) == 1
     assert crossing(position, np.array([1, np.nan, 0.5, 0.5]), np.full(4, 0.75)) == pytest.approx(10.0)
-
-
-def test_the_measured_length_of_rows_that_fail_at_known_places() -> None:
-    """Each row is right until its own end and a coin afterwards; the ends are exponential with mean 200."""
-    draws = np.random.default_rng(0)
-    ends = draws.exponential(200, 4000)
-    t = np.arange(1, 2049)
-    right = (t < ends[:, None]) | (draws.random((4000, 2048)) < 0.5)
-    reach = Curve.of(right, np.ones_like(right)).passes(0.75)
-    assert reach["length"] == pytest.approx(200 * np.log(2), rel=0.05)
-    assert reach["low"] < 200 * np.log(2) < reach["high"]
-    assert Curve.of(np.ones((8, 64), bool), np.ones((8, 64), bool)).passes(0.9)["beyond"] == 64
 
 
 def test_the_error_rate_of_a_step_that_slips_by_a_known_chance() -> None:

@@ -17,7 +17,7 @@ from statetrack import plugins
 from statetrack.diagnosis import sentences
 from statetrack.diagnosis.automaton import automaton
 from statetrack.diagnosis.eigenvalues import eigenvalues
-from statetrack.diagnosis.failure_length import LEVEL, NOTHING_SAID, Curve, halfway, step_rate
+from statetrack.diagnosis.failure_length import LEVEL, NOTHING_SAID, Curve, halfway, passes_below, step_rate
 from statetrack.diagnosis.gradient import gradient
 from statetrack.diagnosis.measurement import Measurement
 from statetrack.diagnosis.portrait import portrait
@@ -156,8 +156,9 @@ class Examined:
     @functools.cached_property
     def measured(self) -> dict[str, dict[str, Any]]:
         """The lengths at which the model fails, as streamed."""
-        floor = np.nan_to_num(self.floor[self.curve.position - 1], nan=1.0)
-        return {"at_90": self.curve.passes(LEVEL), "at_half": self.curve.passes(halfway(floor))}
+        right, asked = self.walk.far_right, self.walk.far_asked
+        half = halfway(np.nan_to_num(self.floor, nan=1.0))
+        return {"at_90": passes_below(right, asked, LEVEL), "at_half": passes_below(right, asked, half)}
 
     @functools.cached_property
     def fitted_to(self) -> int:
