@@ -89,7 +89,9 @@ def main() -> int:
             found = held(kind, rows, runs, seed=rows)
             worst = min(worst, found.coverage)
             spread = f"{found.low:.2f} to {found.high:.2f}"
-            print(f"{kind.name:16}{rows:>6}{runs:>10}{found.middle:>18.3f}{spread:>16}{found.coverage:>8.3f}", flush=True)
+            print(
+                f"{kind.name:16}{rows:>6}{runs:>10}{found.middle:>18.3f}{spread:>16}{found.coverage:>8.3f}", flush=True
+            )
     return 0 if worst >= 0.93 else 1
 
 

@@ -171,6 +171,21 @@ def test_a_diagnosis_of_a_newer_version_is_refused_and_stays(
     assert path.read_text() == newer
 
 
+def test_a_diagnosis_of_an_earlier_version_is_read_and_has_a_mechanism() -> None:
+    """As 0.2.0 wrote it: other words, and none of the fields that came later."""
+    made = st.diagnose("txc", st.model("linear-rnn", inputs=2, outputs=2), trained=16, length=32, stream=64)
+    assert made["mechanism"] == "never tracked"
+    made["conclusion"] = "never represented"
+    later = {"mechanism": made, "over_all": made["gradient"], "gap": made["probe"]["state"],
+             "decoding": made["probe"], "shrunk": made["separation"]}  # fmt: skip
+    for name, part in later.items():
+        del part[name]
+    found = of_dict(made)
+    assert (found.conclusion, found.mechanism) == ("not decodable", "never tracked")
+    assert of_dict(made | {"conclusion": "fades"}).mechanism == "fades"
+    assert of_dict(made | {"conclusion": "fails"}).mechanism == "unclear"
+
+
 def test_a_record_is_small(tmp_path: Path) -> None:
     for path in WEIGHTS.glob("dfe5*"):
         shutil.copy(path, tmp_path)

@@ -53,6 +53,7 @@ def test_the_strength_is_that_of_the_least_error_when_left_out() -> None:
     from statetrack.diagnosis.probe import STRENGTHS
 
     x, y = data(5, 20, 4), np.random.default_rng(6).normal(size=(20, 1))
+    x /= x.std(0)
     s2 = np.linalg.svd(x - x.mean(0), compute_uv=False) ** 2
 
     def fitted(x: np.ndarray, y: np.ndarray, b: float) -> np.ndarray:

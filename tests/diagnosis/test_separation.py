@@ -70,6 +70,41 @@ def test_a_model_that_corrects_itself_stays_apart() -> None:
     assert found["sentences"][0].startswith("States stay apart")
 
 
+@pytest.mark.parametrize("gain", [0.9, 0.99])
+def test_a_state_that_shrinks_and_is_read_does_not_stay_apart(gain: float) -> None:
+    """Nothing disturbs the reading of a sign: .9^t is 1e-45 at the end, where float32 rounds it back to itself."""
+    found = st.diagnose("txc", Fading(gain, 0.0), trained=64, length=1024, stream=2048)
+    assert (found["conclusion"], found["mechanism"]) == ("shrinks but is read", "shrinks but is read")
+    assert found["error"]["measured"]["at_90"]["length"] is None
+    assert found["separation"]["shrunk"] == pytest.approx(max(gain**1024, 1e-44), rel=0.5)
+    assert found["probe"]["state"]["gap"][-1] == pytest.approx(2 * max(gain**1024, 5e-45), rel=0.5)
+    assert found["sentences"][0].startswith("It shrinks and is still read: the distance between true states is")
+    assert "corrects itself" not in " ".join(found["sentences"])
+
+
+def test_a_state_that_shrinks_below_what_else_it_holds_fades() -> None:
+    """.9^t is under the chance of means (1/20) long before it is read wrong, at 89: only the probe's gap shows it."""
+    found = st.diagnose("txc", Fading(0.9, 1e-4), trained=64, length=1024, stream=1024)
+    assert (found["conclusion"], found["mechanism"]) == ("fades", "fades")
+    assert found["error"]["measured"]["at_90"]["length"] == pytest.approx(89, abs=3)
+
+
+@pytest.mark.parametrize("task", ["txc", "fsm", "dyck"])
+def test_logits_that_do_not_depend_on_the_state_are_said_to(task: str) -> None:
+    class Blind(Fading):
+        def forward_from(self, ids: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+            _, after = super().forward_from((ids > 0).long(), state)
+            return torch.eye(max(self.inputs, self.outputs))[ids][..., : self.outputs] * self.first, after
+
+    made = st.task(task)
+    model = Blind(0.99, 0.0)
+    model.inputs, model.outputs = made.inputs, made.outputs
+    found = st.diagnose(made, model, trained=16, length=64, stream=128)
+    assert (found["conclusion"], found["mechanism"]) == ("no state is read", "no state is read")
+    assert found["sentences"][0].startswith("No state is read: logits are the same whatever the state")
+    assert found["gradient"] == {"absent": "no logit depends on the state"}
+
+
 def test_a_state_that_grows_out_of_all_bounds() -> None:
     """a_t = 3^t is infinite after 80 steps, and 0 times it is nobody's number: beyond, the answers are wrong."""
     found = st.diagnose("txc", Fading(3.0, 0.0), trained=64, length=256, stream=256)
@@ -77,6 +112,7 @@ def test_a_state_that_grows_out_of_all_bounds() -> None:
     assert found["probe"]["position"][-1] < found["exploded_at"]
     assert found["separation"]["predicted"]["at_90"]["length"] is None
     assert found["conclusion"] in ("explodes", "holds so far")
+    assert found["mechanism"] == "explodes"
 
 
 class Overflows(Fading):
@@ -148,7 +184,7 @@ def test_the_rate_at_which_slips_cost_skill() -> None:
 @pytest.mark.parametrize(("predicted", "said"), [(120, False), (400, True)])
 def test_a_model_that_fails_much_sooner_than_fading_explains_is_said_to(predicted: float, said: bool) -> None:
     record = {
-        "separation": {"fitted_to": 64, "per_step": 0.99},
+        "separation": {"fitted_to": 64, "per_step": 0.99, "says": "fade"},
         "error": {"measured": {"at_90": {"length": 100}}, "predicted": {"at_90": {"length": predicted}}},
         "probe": {"position": [], "state": {"score": [], "chance": []}},
     }

@@ -121,10 +121,11 @@ class Examined:
         ends: dict[str, Any] = {"trained": self.trained, "exploded_at": exploded, "silent_at": silent}
         conclusion, lines = sentences.conclude(sections | ends)
         lines += [part["says"] for name, part in sections.items() if name not in SHAPES and "says" in part]
+        mechanism = sentences.mechanism(sections | ends, conclusion)
         return Diagnosis(
             task=self.task.name, model=self.model.text or own_name(self.model), length=self.plan.length,
-            seed=self.seed, conclusion=conclusion, sentences=lines, seconds=time.monotonic() - began,
-            sections=sections, **ends,
+            seed=self.seed, conclusion=conclusion, mechanism=mechanism, sentences=lines,
+            seconds=time.monotonic() - began, sections=sections, **ends,
         )  # fmt: skip
 
     def section(self, name: str, measurement: Measurement) -> Section:
@@ -205,7 +206,11 @@ class Examined:
     def separated(self) -> dict[str, Any]:
         if self.walk.truth_of.classes > MOST_CLASSES:
             return {"absent": f"{self.walk.truth_of.says} is one of {self.walk.truth_of.classes}: too many to compare"}
-        return separation_section(self.walk, self.model, self.floor, self.fitted_to, self.learned)
+        return separation_section(self.walk, self.model, self.floor, self.fitted_to, self.learned, self.probed)
+
+    @functools.cached_property
+    def probed(self) -> dict[str, Any]:
+        return probe(self.walk)
 
     def skill_at_end(self) -> float:
         """Of the way from the floor to 1, what the network makes over the last quarter of the length trained on; over
@@ -255,7 +260,7 @@ def ratio(predicted: dict[str, Any], measured: dict[str, Any]) -> float | None:
 MEASUREMENTS = {  # in their order; a new one is its module and a line here
     "positions": Measurement(Examined.positions, of_state=False),
     "gradient": Measurement(Examined.gradient),
-    "probe": Measurement(lambda seen: probe(seen.walk)),
+    "probe": Measurement(lambda seen: seen.probed),
     "portrait": Measurement(lambda seen: portrait(seen.walk)),
     "separation": Measurement(lambda seen: seen.separated),
     "error": Measurement(Examined.error, of_state=False, called="where it fails"),  # the name would read as a failure

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from statetrack.results.diagnosis import EXPLODES, FADES, FAILS, HOLDS, NEVER, NO_STATE, ONLY, SLIPS, STAYS, UNREAD
+from statetrack.diagnosis.separation import SHRUNK
+from statetrack.results.diagnosis import (
+    EXPLODES,
+    FADES,
+    FAILS,
+    HOLDS,
+    MECHANISM_OF,
+    NO_STATE,
+    ONLY,
+    SHRINKS,
+    SLIPS,
+    STAYS,
+    UNDECODED,
+    UNREAD,
+    UNUSED,
+)
+from statetrack.results.sections import M_EXPLODES, M_SHRINKS, M_UNCLEAR, NOT_READ
 
 HALF = 0.5  # of the way from chance to 1
 
@@ -17,13 +33,24 @@ def conclude(record: dict[str, Any]) -> tuple[str, list[str]]:
     """The conclusion and its sentences, from the sections of a record."""
     if "absent" in record["probe"]:
         return NO_STATE, _without_state(record)
+    if record["gradient"].get("absent") == NOT_READ:
+        return UNUSED, _and_more(record, _unused(record))
     learned = record["error"]["learned"]
     if not learned and not _is_silent_by(record, record["trained"]):
         return _never(record)
     word = _fate(record) if learned else EXPLODES
     lines = {STAYS: _stays, HOLDS: _holds, FADES: _fades, SLIPS: _slips, ONLY: _only, FAILS: _fails,
-             EXPLODES: _explodes}[word](record)  # fmt: skip
+             EXPLODES: _explodes, SHRINKS: _shrinks}[word](record)  # fmt: skip
     return word, _and_more(record, lines)
+
+
+def mechanism(record: dict[str, Any], conclusion: str) -> str:
+    """What the state was seen to do: one of MECHANISMS in results/sections.py."""
+    if record["exploded_at"] is not None:
+        return M_EXPLODES
+    if conclusion == HOLDS and record["separation"].get("says") in ("fade", "shrink"):
+        return M_SHRINKS
+    return MECHANISM_OF.get(conclusion, M_UNCLEAR)
 
 
 def tracked(record: dict[str, Any]) -> str:
@@ -57,13 +84,16 @@ def _fate(record: dict[str, Any]) -> str:
     fails = record["error"]["measured"]["at_90"]["length"]
     said = record["separation"].get("says", "unclear")
     if fails is None:
+        left = record["separation"].get("shrunk")
+        if said in ("fade", "shrink") and left is not None and left < SHRUNK:
+            return SHRINKS
         return STAYS if said == "stay apart" else HOLDS
     if record["exploded_at"] is not None or _is_silent_by(record, NEAR * fails):
         return EXPLODES
     predicted = record["error"]["predicted"]["at_90"]["length"]
     if 1 < fails / record["trained"] <= BARELY and (predicted is None or predicted > 2 * fails):
         return ONLY
-    return {"fade": FADES, "slip": SLIPS, "stay apart": SLIPS}.get(said, FAILS)
+    return {"fade": FADES, "shrink": FADES, "slip": SLIPS, "stay apart": SLIPS}.get(said, FAILS)
 
 
 def _never(record: dict[str, Any]) -> tuple[str, list[str]]:
@@ -75,7 +105,7 @@ def _never(record: dict[str, Any]) -> tuple[str, list[str]]:
         return UNREAD, [f"It does not learn the task at the length it was trained on, {record['trained']}.", missed]
     told = f"a linear probe finds it at {score:.2f}, chance {chance:.2f}, at position {position}"
     if score - chance < HALF * (1 - chance):
-        word, where = NEVER, "is never represented"
+        word, where = UNDECODED, "is not decodable by this linear probe"
     else:
         word, where = UNREAD, "is in the state, yet the network does not read it out"
     return word, _and_more(record, [f"{what.capitalize()} {where}: {told}.", missed])
@@ -109,15 +139,45 @@ def _holds(record: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _shrinks(record: dict[str, Any]) -> list[str]:
+    at, now = _last_gap(record)
+    return [
+        f"It shrinks and is still read: the distance between true states is {now:.2g} at position {at:,}, "
+        f"{record['separation']['shrunk']:.2g} of what it was at first, and the network is right up to "
+        f"{record['error']['streamed']:,} steps, as far as it was run.",
+        "Noise or rounding of the size of that distance would end it.",
+    ]
+
+
+def _last_gap(record: dict[str, Any]) -> tuple[int, float]:
+    """The last position at which the probe has a gap, and the gap."""
+    probe = record["probe"]
+    known = [(at, gap) for at, gap in zip(probe["position"], probe["state"]["gap"]) if gap is not None and gap > 0]
+    return known[-1]
+
+
+def _unused(record: dict[str, Any]) -> list[str]:
+    """Of a network whose logits are the same whatever its state."""
+    skill = max(record["error"]["skill_at_end"], 0)
+    return [
+        "No state is read: logits are the same whatever the state, so that answers depend on the last input alone.",
+        f"At length {record['trained']} it makes {skill:.0%} of the way from the floor to 1.",
+    ]
+
+
 def _fades(record: dict[str, Any]) -> list[str]:
     part, error = record["separation"], record["error"]
     measured, predicted = error["measured"]["at_90"], error["predicted"]["at_90"]
+    foretold = f", predicted {count(predicted['length'])} from positions up to {part['fitted_to']}"
     lines = [
-        f"It fades: right up to about {steps(measured['length'])} (where accuracy passes below 90 %), "
-        f"predicted {count(predicted['length'])} from positions up to {part['fitted_to']}.",
-        f"The distance between true states shrinks by {1 - part['per_step']:.2%} a step, and what is lost does not "
-        f"come back.",
+        f"It fades: right up to about {steps(measured['length'])} (where accuracy passes below 90 %)"
+        f"{foretold if predicted['length'] is not None else ''}.",
     ]
+    if part["says"] == "shrink":
+        lines.append(f"The distance between true states shrinks to {part['shrunk']:.2g} of what it was at first.")
+    else:
+        lines.append(f"The distance between true states shrinks by {1 - part['per_step']:.2%} a step, and what is lost "
+                     f"does not come back.")  # fmt: skip
     if predicted["length"] is not None and predicted["length"] > OFF * measured["length"]:
         sooner = predicted["length"] / measured["length"]
         lines.append(f"It fails {sooner:.1f} times sooner than predicted, so fading is not all that ends it.")

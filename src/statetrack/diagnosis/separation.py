@@ -16,14 +16,19 @@ WORK = 4e6  # microseconds, about
 ENOUGH = 16  # positions, whose second half shows a trend; the first half shows what the start does
 
 
+SHRUNK = 1e-2  # of the gap at the start: below, true states do not stay apart, whatever their means seem to do
+TELLS = 0.5  # of the way from chance to 1: where the probe makes it, its gap is one between true states
+
+
 def separation_section(
-    walk: Trajectories, model: SequenceModel, floor: Floats, last: int, learned: bool
+    walk: Trajectories, model: SequenceModel, floor: Floats, last: int, learned: bool, probed: dict[str, Any]
 ) -> dict[str, Any]:
     """Distances by position, their trend up to position `last`, and the lengths predicted from nothing beyond it.
 
     Where nothing was learned, nothing is predicted; nor where the true state is not known, but the answer alone: rows
     with one answer are then in many true states, and their means say little of what is kept apart; nor where the state
-    grows out of all bounds.
+    grows out of all bounds. `probed` is the section of the probe: its gap shows a state that shrinks also where that is
+    far smaller than what else is in the state, and means of rows show chance alone.
     """
     apart = Apart.of(walk)
     if not np.isfinite(apart.distance).any():
@@ -36,13 +41,29 @@ def separation_section(
         states = forecast.states_at(rows, forecast.looked_at(last))
         seen, healed = forecast.faded_accuracy(rows, states), forecast.healing(rows, states, last)
     future = predictions(walk, floor, last, fade, seen, healed) if predicts else unpredicted(apart, last, learned)
+    left = shrunk(probed)
+    if future["says"] == "stay apart" and left is not None and left < SHRUNK:
+        future["says"], fade, healed = "shrink", None, None  # the trend was one of chance
     return {
         "position": apart.stops.tolist(), "separation": apart.separation.tolist(),
         "distance": apart.distance.tolist(), "spread": apart.spread.tolist(), "measure": MEASURE,
         "fitted_from": fade.first if fade else None, "fitted_to": last,
         "per_step": float(np.exp(-fade.rate)) if fade else None, "low": float(np.exp(-fade.high)) if fade else None,
         "high": float(np.exp(-fade.low)) if fade else None, "healed": healed, "heal_steps": forecast.HEAL, **future,
+        "shrunk": left,
     }  # fmt: skip
+
+
+def shrunk(probed: dict[str, Any]) -> float | None:
+    """The probe's gap at the last stop at which it tells true states, over that at the first ones (a median).
+
+    >>> shrunk({"state": {"score": [1, 1, 1, 1, 0.5], "chance": [0.5] * 5, "gap": [2.0, 1.0, 0.5, 0.02, 9.0]}})
+    0.01
+    """
+    state = probed["state"]
+    gaps = [gap for score, chance, gap in zip(state["score"], state["chance"], state["gap"])
+            if gap is not None and gap > 0 and score - chance > TELLS * (1 - chance)]  # fmt: skip
+    return gaps[-1] / float(np.median(gaps[: max(1, len(gaps) // 4)])) if gaps else None
 
 
 def some_rows(walk: Trajectories, model: SequenceModel, last: int) -> forecast.Row:

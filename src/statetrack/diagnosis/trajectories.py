@@ -103,6 +103,20 @@ def flat(state: State) -> Tensor:
     return torch.cat([part.flatten(1).float() for part in state if part.is_floating_point()], dim=1)
 
 
+@torch.no_grad()
+def reads_state(model: SequenceModel, ids: Tensor) -> bool:
+    """Whether a logit changes where rows have each other's state, at one of a few positions."""
+    start = model.initial_state(len(ids), ids.device)
+    stops = [t for t in (2, 4, 8, 16, 64) if t < ids.shape[1]] or [ids.shape[1] - 1]
+    for _, end, _, state in pieces(model, ids[:, : stops[-1]], start, stops):
+        own, _ = model.step(ids[:, end], state)
+        for shift in range(1, min(len(ids), 4)):
+            other, _ = model.step(ids[:, end], tuple(part.roll(shift, 0) for part in state))
+            if not torch.equal(own, other):
+                return True
+    return False
+
+
 class Sketch:
     """A state of very many numbers as 1,024 sums of some of them with random signs, which keep angles and distances.
 

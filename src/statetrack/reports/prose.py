@@ -10,7 +10,7 @@ from statetrack.reports import figure_data
 from statetrack.reports.figures import asking, diagnosis
 from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
-from statetrack.results.diagnosis import FADES, NEVER, NO_STATE, STAYS, UNREAD
+from statetrack.results.diagnosis import FADES, NO_STATE, SHRINKS, STAYS, UNDECODED, UNREAD, UNUSED
 from statetrack.verdicts.judge import JudgedSentence, counts
 from statetrack.verdicts.measurements import SEEDS, grouped
 from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED
@@ -20,9 +20,11 @@ MOST_NAMED = 4
 MOST_PROTOCOLS = 3  # that have a sentence each
 VERBS = {
     STAYS: "keeps its states apart",
-    NEVER: "never represents the state",
+    SHRINKS: "shrinks and is still read",
+    UNDECODED: "has no state that a probe decodes",
     NO_STATE: "shows no state",
     UNREAD: "does not read its state out",
+    UNUSED: "reads no state",
     "unclear": "is unclear",
 }
 

@@ -14,7 +14,7 @@ from statetrack.reports.folder import Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import OutcomeCell, Table, TextWithNote
 from statetrack.results import Record, TrainingRecord
-from statetrack.results.diagnosis import NEVER
+from statetrack.results.diagnosis import UNDECODED
 from statetrack.results.records import DIVERGED, FAILED, SKIPPED
 from statetrack.theory.predictions.predict import UNKNOWN, Prediction
 from statetrack.theory.predictions.sources import SOURCES
@@ -209,8 +209,8 @@ def _length(length: float | None, low: float | None, high: float | None, beyond:
 
 
 def _predicted(row: dict[str, Any]) -> str:
-    if row["conclusion"] == NEVER:
-        return NEVER
+    if row["conclusion"] == UNDECODED:
+        return UNDECODED
     return _length(row["predicted"], row["predicted_low"], row["predicted_high"], row["predicted_beyond"])
 
 

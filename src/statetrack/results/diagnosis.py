@@ -21,7 +21,19 @@ from statetrack.results import schema
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import FAILED, Record
 from statetrack.results.schema import BadRecord
-from statetrack.results.sections import SHAPES, Section
+from statetrack.results.sections import (
+    M_EXPLODES,
+    M_FADES,
+    M_HOLDS,
+    M_NO_STATE,
+    M_NOT_READ,
+    M_SHRINKS,
+    M_SLIPS,
+    M_UNCLEAR,
+    M_UNLEARNED,
+    SHAPES,
+    Section,
+)
 from statetrack.results.store import Damage, Store
 from statetrack.version import __version__
 
@@ -45,6 +57,7 @@ class Diagnosis:
     seconds: float
     exploded_at: int | None = None  # the position at which the state has grown out of all bounds
     silent_at: int | None = None  # the first position at which logits are not numbers
+    mechanism: str = M_UNCLEAR  # what the state was seen to do: one of MECHANISMS in results/sections.py
     sections: dict[str, Section]
     version: str = __version__
     cell: Cell | None = None
@@ -78,6 +91,10 @@ def of_dict(data: Any) -> Diagnosis:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadRecord(f"it is not of format {FORMAT}")
     known_fields = {name: value for name, value in data.items() if name in OWN_NAMES}
+    conclusion = known_fields.get("conclusion")
+    if isinstance(conclusion, str):
+        known_fields["conclusion"] = conclusion = NOW_CALLED.get(conclusion, conclusion)
+        known_fields.setdefault("mechanism", MECHANISM_OF.get(conclusion, M_UNCLEAR))  # of 0.2.0 or before
     parts = {name: value for name, value in data.items() if name not in NO_SECTION}
     for name, shape in SHAPES.items():
         part = parts.get(name)
@@ -109,8 +126,13 @@ class Comparison:
 
 
 STAYS, HOLDS, FADES, SLIPS, FAILS = "stays apart", "holds so far", "fades", "slips", "fails"  # conclusions
-ONLY, EXPLODES = "only its length", "explodes"
-NEVER, UNREAD, NO_STATE = "never represented", "not read out", "no state"
+ONLY, EXPLODES, SHRINKS = "only its length", "explodes", "shrinks but is read"
+UNDECODED, UNREAD, NO_STATE, UNUSED = "not decodable", "not read out", "no state", "no state is read"
+NOW_CALLED = {"never represented": UNDECODED}  # of 0.2.0 or before: more than a probe can say
+MECHANISM_OF = {
+    STAYS: M_HOLDS, FADES: M_FADES, SLIPS: M_SLIPS, EXPLODES: M_EXPLODES, SHRINKS: M_SHRINKS, UNDECODED: M_UNLEARNED,
+    UNREAD: M_UNLEARNED, NO_STATE: M_NO_STATE, UNUSED: M_NOT_READ,
+}  # fmt: skip
 DAMAGED, NOT_DONE, SKIPPED, ASKED = "damaged", "failed", "skipped", "asked"
 NO_WEIGHTS, NOT_YET, ERROR = "no weights", "not yet", "error"
 HARMLESS = (NO_WEIGHTS, NOT_YET, ASKED, SKIPPED)  # nobody's mistake

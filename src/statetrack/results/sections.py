@@ -2,14 +2,27 @@
 
 Positions count from 1: position t is after t inputs. Curves are lists of one length beside a list `position`, thinned
 to at most 128 positions. Numbers have four significant digits; null is what was not measured at that position. A
-section that cannot be had of a model or a task is {"absent": "why"} and nothing else.
+section that cannot be had of a model or a task is {"absent": "why"} and nothing else. Fields that are NotRequired came
+after 0.2.0.
 """
 
-from __future__ import annotations
-
-from typing import Any, TypedDict
+# Without `from __future__ import annotations`: NotRequired is not seen inside a text.
+from typing import Any, NotRequired, TypedDict
 
 Numbers = list[float | None]
+
+# What the state was seen to do: `Diagnosis.mechanism` is one of these words, and verdicts go by it.
+M_HOLDS = "holds"  # true states stay apart, and the network is right as far as it was run
+M_SHRINKS = "shrinks but is read"  # the distance between true states shrinks, and the network is right all the same
+M_FADES = "fades"  # it shrinks, and the network fails
+M_SLIPS = "slips"  # it does not, yet single steps go wrong
+M_EXPLODES = "explodes"  # the state, or a logit, grows out of all bounds
+M_NOT_READ = "no state is read"  # logits are the same whatever the state
+M_NO_STATE = "no state"  # nothing is kept from step to step
+M_UNLEARNED = "never tracked"  # the network fails from the start: nothing to hold or to lose was seen
+M_UNCLEAR = "unclear"
+NOT_READ = "no logit depends on the state"  # why there is no gradient then
+MECHANISMS = (M_HOLDS, M_SHRINKS, M_FADES, M_SLIPS, M_EXPLODES, M_NOT_READ, M_NO_STATE, M_UNLEARNED, M_UNCLEAR)
 
 
 class PositionsSection(TypedDict):
@@ -26,6 +39,8 @@ class PositionsSection(TypedDict):
 class GradientSection(TypedDict):
     """|d loss / d state after position t|, median over rows; the loss is the cross-entropy at the last position asked.
 
+    All of it but `over_all` is of that loss alone; `over_all` has the norms for the mean loss over all positions.
+
     `per_step` is the factor by which the norm changes a step towards the past (fitted; below 1 it vanishes), over the
     positions `fitted`; `reaches` is how many steps back the norm is still above 1e-3 of its largest value.
     """
@@ -39,15 +54,20 @@ class GradientSection(TypedDict):
     loss: str
     loss_position: int
     rows: int
+    over_all: NotRequired[Numbers]
 
 
 class Probe(TypedDict):
-    """How well a linear map of the state tells `says`, by position, on rows that it was not fitted on."""
+    """How well a linear map of the state tells `says`, by position, on rows that it was not fitted on.
+
+    `gap` is how far a state must be moved along the probe's direction to be told as another, the mean over classes.
+    """
 
     says: str
     measure: str  # "R^2" or "accuracy"
     score: Numbers
     chance: Numbers
+    gap: NotRequired[Numbers]
 
 
 class ProbesSection(TypedDict):
@@ -109,7 +129,8 @@ class SeparationSection(TypedDict):
     by_fading: FailureLengths  # as predicted by each of the two ways to fail
     by_slips: FailureLengths
     predicted: FailureLengths  # the sooner of the two
-    says: str  # "stay apart", "fade", "slip", "never apart" or "unclear"
+    says: str  # "stay apart", "fade", "shrink", "slip", "never apart" or "unclear"
+    shrunk: NotRequired[float | None]  # the probe's gap at the last position over that at the first, see `Probe`
 
 
 class StepRate(TypedDict):

@@ -103,7 +103,7 @@ def separation(view: View) -> Figure | None:
         f"{task}: how far apart true states stay",
         "The distance between the network's states for different true states over the spread inside one (both axes "
         "logarithmic). A flat line keeps its states apart at any length; a falling one fades, and is lost where it "
-        "nears the dashed 1; one that starts near 1 never represented the state. Above 1,000 it is cut.",
+        "nears the dashed 1; one that starts near 1 never kept them apart. Above 1,000 it is cut.",
         f"Separation of true states by position on {task}, {plural(len(series), 'model')}.",
         rows, spec,
     )  # fmt: skip
