@@ -14,7 +14,7 @@ import pytest
 import statetrack as st
 from statetrack.cli import main
 from statetrack.results import Cell, Store, TrainingRecord, merge
-from statetrack.results.diagnosis import comparison, of_cell, read, rounded
+from statetrack.results.diagnosis import comparison, of_cell, of_dict, read, rounded
 from statetrack.results.records import FAILED, no_result
 
 WEIGHTS = Path(__file__).parent / "weights"

@@ -16,6 +16,7 @@ from torch import nn
 from statetrack import plugins
 from statetrack.diagnosis import sentences
 from statetrack.diagnosis.automaton import automaton
+from statetrack.diagnosis.decoding import decode
 from statetrack.diagnosis.eigenvalues import eigenvalues
 from statetrack.diagnosis.failure_length import LEVEL, NOTHING_SAID, Curve, halfway, passes_below, step_rate
 from statetrack.diagnosis.gradient import gradient
@@ -210,7 +211,12 @@ class Examined:
 
     @functools.cached_property
     def probed(self) -> dict[str, Any]:
-        return probe(self.walk)
+        """Probes at every stop, and of a network that never tracked what they could have found."""
+        found, truth_of = probe(self.walk), self.walk.truth_of
+        if not self.learned and truth_of.classes <= MOST_CLASSES:
+            position = min(self.walk.plan.stops, key=lambda stop: abs(stop - self.trained))
+            found["decoding"] = decode(truth_of, self.model, position, self.walk.numbers, self.seed)
+        return found
 
     def skill_at_end(self) -> float:
         """Of the way from the floor to 1, what the network makes over the last quarter of the length trained on; over

@@ -65,13 +65,6 @@ def tracked(record: dict[str, Any]) -> str:
     return str(record["probe"]["state"]["says"])
 
 
-def at_trained(record: dict[str, Any]) -> tuple[int, float | None, float | None]:
-    """The probe for the true state at the stop nearest to the length trained on: (position, score, chance)."""
-    probe = record["probe"]
-    nearest = min(range(len(probe["position"])), key=lambda i: abs(probe["position"][i] - record["trained"]))
-    return probe["position"][nearest], probe["state"]["score"][nearest], probe["state"]["chance"][nearest]
-
-
 def _is_silent_by(record: dict[str, Any], position: float) -> bool:
     return record["silent_at"] is not None and record["silent_at"] <= position
 
@@ -97,18 +90,36 @@ def _fate(record: dict[str, Any]) -> str:
 
 
 def _never(record: dict[str, Any]) -> tuple[str, list[str]]:
-    what = tracked(record)
-    position, score, chance = at_trained(record)
-    skill = max(0.0, record["error"]["skill_at_end"])
-    missed = f"The network itself makes {skill:.0%} of the way from the floor to 1 there."
-    if score is None or chance is None:
-        return UNREAD, [f"It does not learn the task at the length it was trained on, {record['trained']}.", missed]
-    told = f"a linear probe finds it at {score:.2f}, chance {chance:.2f}, at position {position}"
-    if score - chance < HALF * (1 - chance):
-        word, where = UNDECODED, "is not decodable by this linear probe"
+    what = tracked(record).capitalize()
+    skill = f"the network itself makes {max(0.0, record['error']['skill_at_end']):.0%} of the way from the floor to 1"
+    found = record["probe"].get("decoding")
+    if found is None:
+        lines = [f"It does not learn the task at the length it was trained on, {record['trained']}."]
+        return UNREAD, _and_more(record, [*lines, f"There {skill}."])
+    linear, nonlinear, chance = found["linear"], found["nonlinear"], found["chance"]
+    told = f"a linear probe finds it at {linear:.2f}, a nonlinear one at {nonlinear:.2f}, chance {chance:.2f}"
+    at = f"at position {found['position']:,}, where {skill}"
+    enough = chance + HALF * (1 - chance)
+    if linear >= enough:
+        word, lines = UNREAD, [f"{what} is in the state, yet the network does not read it out: {told}, {at}."]
+    elif nonlinear >= enough:
+        word = UNREAD
+        lines = [f"{what} is in the state, though not linearly, and the network does not read it out: {told}, {at}."]
     else:
-        word, where = UNREAD, "is in the state, yet the network does not read it out"
-    return word, _and_more(record, [f"{what.capitalize()} {where}: {told}.", missed])
+        word, lines = UNDECODED, [f"{what} is not decodable by these probes: {told}, {at}.", *_power(found)]
+    return word, _and_more(record, lines)
+
+
+def _power(found: dict[str, Any]) -> list[str]:
+    """What the probes would have found."""
+    planted = found["planted"]
+    if not planted:
+        return ["The state is the same in all rows."]
+    return [
+        f"Planted in these states ({found['numbers']:,} numbers, {found['samples']:,} samples), the linear one finds "
+        f"it at {planted['number']:.2f} as a number and at {planted['direction']:.2f} along a random direction, the "
+        f"nonlinear one at {planted['product']:.2f} as a product of two numbers."
+    ]
 
 
 def _and_more(record: dict[str, Any], lines: list[str]) -> list[str]:

@@ -70,13 +70,37 @@ class Probe(TypedDict):
     gap: NotRequired[Numbers]
 
 
+class Decoding(TypedDict):
+    """What probes with samples enough find of the true state at one position, and what they would have found.
+
+    Accuracies on test rows. `planted` has those of the same probes on the same states with the truth planted in them:
+    `number` (linear) as a number of its own, of the size that the state's numbers have, `direction` (linear) added to
+    all numbers along a random direction as long as one number is wide, `product` (nonlinear) as two numbers of which
+    neither alone tells anything. Empty where the state is the same in all rows. See diagnosis/decoding.py.
+    """
+
+    position: int
+    samples: int  # to fit on
+    numbers: int  # in the state; none is sketched
+    chance: float
+    linear: float
+    nonlinear: float
+    planted: dict[str, float]
+
+
 class ProbesSection(TypedDict):
+    """By position, on states of more than 1,024 numbers sketched to as many; `decoding` is of all of the state.
+
+    It is there for a network that never tracked: of another its own answers show what is in its state.
+    """
+
     position: list[int]
     count: Probe
     state: Probe
     fitted_on: int  # rows
     tested_on: int
     numbers: int  # in the state
+    decoding: NotRequired[Decoding]
 
 
 class PortraitSection(TypedDict):
