@@ -1,6 +1,6 @@
 """How far a network gets, measured where the truth is known: how near, and how often the interval holds it.
 
-python benchmarks/failure_lengths.py [RUNS]    RUNS simulated networks of every kind and number of rows (1,000)
+python -m benchmarks.failure_lengths [RUNS]    RUNS simulated networks of every kind and number of rows (1,000)
 
     fades at once   a contracting rotation read with a bias: right until gain^t = bias, a coin from then on
     fades           a contracting rotation read with noise that is uniform: (1 + gain^t / noise) / 2 are right

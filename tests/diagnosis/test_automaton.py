@@ -39,12 +39,59 @@ def test_the_machine_of_hand_set_weights_is_the_tasks(name: str) -> None:
     assert found["states"] == smallest.states or (task.automaton.answers < 0).any()
     assert found["error_string"] is None
     assert found["agreement"] == 1.0
-    assert found["says"].startswith("the machine found in it on rows of 64 equals the task's")
+    assert (found["rows"], found["majority"], found["row_errors"]) == (64, 1.0, 0.0)
+    assert found["says"].startswith("the machine found in it on 64 rows of 64 equals the task's")
+    assert "as all of its steps do; on all " in found["says"]
 
 
 def test_the_machine_of_parity_on_e88_is_parity() -> None:
     found = automaton(st.task("txc"), toggle([[0, 1], [1, 0]]), 64, 0)
     assert (found["equal"], found["steps"], found["answers"]) == (True, [[0, 1], [1, 0]], [0, 1])
+
+
+def parity_but_for(word: str) -> SequenceModel:
+    """Parity, but wrong wherever the last inputs are the word, and right again afterwards."""
+
+    def after(state: tuple[str, int], bit: str) -> tuple[str, int]:
+        seen = state[0] + bit
+        while not word.startswith(seen):
+            seen = seen[1:]
+        return seen, state[1] ^ int(bit)
+
+    states = [("", 0)]
+    for state in states:  # grows as new ones are met
+        states += [new for bit in "01" if (new := after(state if state[0] != word else (state[0][1:], state[1]), bit))
+                   not in states]  # fmt: skip
+    steps = [[states.index(after(state if state[0] != word else (state[0][1:], state[1]), bit)) for bit in "01"]
+             for state in states]  # fmt: skip
+    return witness(steps, [parity ^ (seen == word) for seen, parity in states])
+
+
+@pytest.mark.parametrize("word", ["11010011101", "1101001"])
+def test_a_network_that_errs_after_one_word_is_found_out(word: str) -> None:
+    """By majority the machine is the task's; 11 bits are beyond the 10 that were tried before."""
+    task, model = st.task("txc"), parity_but_for(word)
+    found = automaton(task, model, 64, 0)
+    assert found["error_string"] == list(word)
+    assert wrong_on(model, task, list(word))
+    assert 0 < found["row_errors"] < 0.7
+    if found["equal"]:
+        assert found["majority"] < 1
+        assert f"yet the network errs after {' '.join(word)}" in found["says"]
+
+
+def test_a_word_that_the_record_knows_is_believed() -> None:
+    found = automaton(st.task("txc"), toggle([[0, 1], [1, 0]]), 64, 0, known="1 0^22")
+    assert found["equal"]
+    assert "yet the network errs after 1 0^22 (0.00% of as many test rows err)" in found["says"]
+
+
+def test_words_that_go_on_for_long_are_tried() -> None:
+    """Right on every word of 14, and on no run of 20 ones or more."""
+    steps = [[parity, 2 * min(run + 1, 20) + (1 - parity)] for run in range(21) for parity in (0, 1)]
+    model = witness(steps, [state % 2 if state < 40 else 1 - state % 2 for state in range(42)])
+    found = automaton(st.task("txc"), model, 64, 0)
+    assert found["error_string"] == ["1"] * 20
 
 
 def wrong_on(model: SequenceModel, task: st.Task, string: list[str]) -> bool:
@@ -84,7 +131,9 @@ def test_clusters_too_coarse_are_refined() -> None:
     model = hand_set(task)
     met = meet(model, task.sample(32, 64, 0, "validation").inputs)
     strings = [(0,), (1,)]
-    coarse, _ = extract(met, answers_after(model, met.states, strings), answers_after(model, met.start, strings)[0], 2)
+    coarse, _, _ = extract(
+        met, answers_after(model, met.states, strings), answers_after(model, met.start, strings)[0], 2
+    )
     assert first_difference(coarse, task.automaton) is not None
     assert automaton(task, model, 32, 0)["equal"]
 
@@ -99,7 +148,9 @@ def test_any_small_machine_is_found_again(states: int, seed: int) -> None:
     inputs = draws.integers(0, 2, (64, 32)).astype(np.int32)
     met = meet(model, inputs)
     strings = continuations([0, 1])
-    found, _ = extract(met, answers_after(model, met.states, strings), answers_after(model, met.start, strings)[0], 2)
+    found, _, _ = extract(
+        met, answers_after(model, met.states, strings), answers_after(model, met.start, strings)[0], 2
+    )
     assert first_difference(found, Automaton(steps.astype(np.int32), answers.astype(np.int32))) is None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from wide import Wide
 
 import statetrack as st
 from statetrack.diagnosis.decoding import Samples, decode, leading, linear, nonlinear, planted, telling_pairs
 from statetrack.diagnosis.true_states import TrueStates
+from tests.diagnosis.wide import Wide
 
 PARITY = TrueStates.of(st.task("txc"))
 

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
-from fading import Fading
 
 import statetrack as st
+from benchmarks.failure_lengths import KINDS, Kind, held
 from statetrack.diagnosis.failure_length import Curve, last_above, passes_below
-
-
-def benchmark() -> ModuleType:
-    """benchmarks/failure_lengths.py, which is no part of a package: it simulates networks whose truth is known."""
-    path = Path(__file__).parents[2] / "benchmarks" / "failure_lengths.py"
-    spec = importlib.util.spec_from_file_location("failure_lengths", path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[spec.name] = made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-SIMULATED = benchmark()
+from tests.diagnosis.fading import Fading
 
 
 @pytest.mark.parametrize(("gain", "bias"), [(0.99, 0.05), (0.995, 0.2), (0.98, 0.008)])
@@ -48,13 +30,12 @@ def test_a_network_that_fades_into_noise_fails_where_it_does(gain: float, noise:
     assert found["low"] <= true <= found["high"] < 1.2 * found["low"]
 
 
-@pytest.mark.parametrize("kind", range(len(SIMULATED.KINDS)), ids=[kind.name for kind in SIMULATED.KINDS])
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 @pytest.mark.parametrize("rows", [36, 200])
-def test_intervals_hold_the_truth_19_times_of_20(kind: int, rows: int) -> None:
-    simulated = SIMULATED.KINDS[kind]
-    found = SIMULATED.held(simulated, rows, runs=60, seed=0)
+def test_intervals_hold_the_truth_19_times_of_20(kind: Kind, rows: int) -> None:
+    found = held(kind, rows, runs=60, seed=0)
     assert found.coverage >= 0.88  # .95, less 2.5 deviations of 60 runs
-    assert found.middle == pytest.approx(1.0, abs=0.02 if simulated.sharp else 0.3)
+    assert found.middle == pytest.approx(1.0, abs=0.02 if kind.sharp else 0.3)
 
 
 def test_no_fall_and_nothing_but_one() -> None:

@@ -113,5 +113,6 @@ def _row(entry: dict[str, Any]) -> list[str]:
     return [
         entry["task"], entry["model"], str(entry["trained"]), str(entry["seed"]), entry["conclusion"], reach,
         "-" if predicted is None else f"{predicted:,.0f}",
-        "-" if equal is None else "the task's" if equal else "another", entry["sentence"],
+        "-" if equal is None else "another" if not equal else f"the task's{', errs' * entry.get('machine_errs', False)}",
+        entry["sentence"],
     ]  # fmt: skip

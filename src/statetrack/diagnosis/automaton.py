@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from statetrack.diagnosis.trajectories import device_of
-from statetrack.diagnosis.true_states import minimal_machine
+from statetrack.diagnosis.trajectories import cost_of, device_of
+from statetrack.diagnosis.true_states import asked_everywhere, minimal_machine
 from statetrack.formatting import plural
 from statetrack.models import SequenceModel, State, answers_of
 from statetrack.tasks.base import Ints, Task
@@ -36,10 +36,14 @@ COVERED = 0.99  # of the states should lie in clusters of their own
 MOST_CLUSTERS = 64
 MOST_TRANSITIONS = 2048
 ROUNDS = 4
-TRIED = 1024  # short strings that the network is tried on
+TRIED, MOST_TRIED = 2**10, 2**14  # short words that the network is tried on, all of one length
+WORDS_WORK = 4e6  # microseconds, about
+PERIOD, MOST_PERIODIC = 3, 256  # symbols of u and v in u v^k; such words
+MOST_TOKENS = 2**18  # of one forward pass
 UNKNOWN = -2  # the answer of the state behind a step that was never seen
 
 String = tuple[int, ...]
+CHECKED = ("rows", "length", "majority", "agreement", "row_errors", "words", "word_length", "periodic")
 
 
 def continuations(symbols: list[int], most: int = CONTINUATIONS) -> list[String]:
@@ -110,8 +114,9 @@ def clustered(features: Ints) -> tuple[NDArray[np.int64], Ints]:
     return far.argmin(1)[which.ravel()], kinds[keep]
 
 
-def extract(met: Met, ahead: Ints, first: Ints, symbols: int) -> tuple[Automaton, int]:
-    """The machine and the number of clusters, from the answers ahead of every state met and of the start.
+def extract(met: Met, ahead: Ints, first: Ints, symbols: int) -> tuple[Automaton, int, float]:
+    """The machine, the number of clusters and the share of steps that are the machine's, from the answers ahead of
+    every state met and of the start.
 
     Its state 0 is the start; what was never seen leads to UNKNOWN.
     """
@@ -127,7 +132,7 @@ def extract(met: Met, ahead: Ints, first: Ints, symbols: int) -> tuple[Automaton
     steps = np.where(votes.sum(2) > 0, votes.argmax(2), count + 1)
     steps = np.vstack([steps, np.full((1, symbols), count + 1)])
     answers = np.concatenate([centres[:, 0], [NOTHING, UNKNOWN]])
-    return reachable(steps, answers, start).minimised(), count
+    return reachable(steps, answers, start).minimised(), count, float(votes.max(2).sum() / votes.sum())
 
 
 def reachable(steps: NDArray[Any], answers: NDArray[Any], start: int) -> Automaton:
@@ -178,15 +183,27 @@ def machine_says(machine: Automaton, string: String) -> int:
     return int(machine.answers[scan(machine.steps, np.array([string]), 0)[0, -1]])
 
 
+def words_to_try(symbols: list[int], most: int, long: int) -> list[Ints]:
+    """Inputs as batches: all words of one length, of which there are at most `most`, and u v^k up to a length, where u
+    and v have at most three symbols.
+
+    >>> [words.shape for words in words_to_try([0, 1], 1000, 64)]
+    [(512, 9), (210, 64)]
+    """
+    depth = max(1, min(int(np.log(most) / np.log(max(2, len(symbols))) + 1e-9), long))
+    every = np.array(list(itertools.islice(itertools.product(symbols, repeat=depth), most)), np.int32)
+    short = [word for length in range(1, PERIOD + 1) for word in itertools.product(symbols, repeat=length)]
+    pairs = itertools.islice(itertools.product([(), *short], short), MOST_PERIODIC)
+    periodic = [(u + v * long)[:long] for u, v in pairs]
+    return [every, np.array(periodic, np.int32)]
+
+
 @torch.no_grad()
-def shortest_error(model: SequenceModel, task: Task, symbols: list[int], long: int) -> String | None:
-    """The shortest input found on which the network is wrong: among all short ones, and one symbol over and over."""
+def shortest_error(model: SequenceModel, task: Task, batches: list[Ints]) -> String | None:
+    """The shortest beginning of one of these inputs after which the network is wrong; None where it is right on all."""
     device = device_of(model)
-    depth = max(1, int(np.log(TRIED) / np.log(max(2, len(symbols)))))
-    tried = [np.array(list(itertools.product(symbols, repeat=min(depth, long))), np.int32)[:TRIED]]
-    tried.append(np.repeat(np.array(symbols, np.int32)[:, None], long, axis=1))
     best: String | None = None
-    for inputs in tried:
+    for inputs in (part for batch in batches for part in np.array_split(batch, -(-batch.size // MOST_TOKENS))):
         batch = task.with_parameters(ask="every").batch(inputs)
         said = answers_of(model(torch.from_numpy(inputs.astype(np.int64)).to(device))).cpu().numpy()
         wrong = (said != batch.targets) & batch.mask.astype(bool)
@@ -198,8 +215,27 @@ def shortest_error(model: SequenceModel, task: Task, symbols: list[int], long: i
     return best
 
 
-def automaton(task: Task, model: SequenceModel, trained: int, seed: int) -> dict[str, Any]:
-    """The machine of the network at lengths it was trained on, and its first difference from the task's."""
+@dataclass(frozen=True)
+class Checked:
+    """What the machine was read from and what the network was tried on."""
+
+    rows: int  # that the machine was read from, and as many that it was tested on
+    length: int
+    majority: float  # share of the steps seen that are the machine's
+    agreement: float  # of machine and network on test rows
+    row_errors: float  # share of test rows on which the network errs somewhere
+    words: int
+    word_length: int
+    periodic: int
+    error: String | None
+    known: str | None  # a word that is known to break it, by its record
+
+
+def automaton(task: Task, model: SequenceModel, trained: int, seed: int, known: str | None = None) -> dict[str, Any]:
+    """The machine of the network at lengths it was trained on, and its first difference from the task's.
+
+    `known` is a word after which the network is known to err: its record may hold one.
+    """
     wanted = minimal_machine(task)
     if wanted is None:
         return {"absent": "the task is no machine of few states"}
@@ -217,28 +253,27 @@ def automaton(task: Task, model: SequenceModel, trained: int, seed: int) -> dict
         ahead = np.column_stack([ahead, answers_after(model, met.states, more)])
         first = np.concatenate([first, answers_after(model, met.start, more)[0]])
         strings += more
-        machine, clusters = extract(met, ahead, first, task.inputs)
+        machine, clusters, majority = extract(met, ahead, first, task.inputs)
         string = first_difference(machine, wanted)
         if string is None:
             break
         more = [end for cut in range(len(string)) if (end := string[cut:]) not in strings]
         if network_says(model, string) != machine_says(wanted, string) or not more:
             break
-    agreement = agrees(model, machine, task, length, rows, seed)
-    error = shortest_error(model, task, symbols, trained)
-    return described(task, machine, wanted, clusters, length, agreement, string, error, model)
-
-
-def agrees(model: SequenceModel, machine: Automaton, task: Task, length: int, rows: int, seed: int) -> float:
-    """The share of positions of test rows at which machine and network say the same; the unknown never do."""
-    inputs = task.sample(length, rows, seed, "test").inputs
-    said = meet(model, inputs).said
-    return float((machine.answers[scan(machine.steps, inputs, 0)] == said).mean())
+    tested = asked_everywhere(task).sample(length, rows, seed, "test")
+    said = meet(model, tested.inputs).said
+    agreement = float((machine.answers[scan(machine.steps, tested.inputs, 0)] == said).mean())
+    erred = ((said != tested.targets) & tested.mask.astype(bool)).any(1)
+    tried = words_to_try(symbols, int(np.clip(WORDS_WORK / (14 * cost_of(model)), TRIED, MOST_TRIED)), trained)
+    error = shortest_error(model, task, [*tried, tested.inputs])
+    checked = Checked(rows, length, majority, agreement, float(erred.mean()), len(tried[0]), tried[0].shape[1],
+                      len(tried[1]), error, known)  # fmt: skip
+    return described(task, machine, wanted, clusters, checked, string, model)
 
 
 def described(
-    task: Task, machine: Automaton, wanted: Automaton, clusters: int, length: int, agreement: float,
-    string: String | None, error: String | None, model: SequenceModel,
+    task: Task, machine: Automaton, wanted: Automaton, clusters: int, checked: Checked, string: String | None,
+    model: SequenceModel,
 ) -> dict[str, Any]:  # fmt: skip
     """The section of the record."""
     known = np.flatnonzero(machine.answers != UNKNOWN).tolist()
@@ -251,11 +286,11 @@ def described(
         "task_steps": wanted.steps.tolist(),
         "task_answers": wanted.answers.tolist(),
         "clusters": clusters,
-        "length": length,
-        "agreement": agreement,
+        **{name: getattr(checked, name) for name in CHECKED},
         "equal": string is None,
         "difference": None, "machine_says": None, "task_says": None, "network_says": None, "network_errs": None,
-        "error_string": None if error is None else [task.symbol_text(x) for x in error],
+        "error_string": None if checked.error is None else [task.symbol_text(x) for x in checked.error],
+        "known_word": checked.known,
     }  # fmt: skip
     if string is not None:
         target, by_machine = machine_says(wanted, string), machine_says(machine, string)
@@ -272,12 +307,16 @@ def described(
 
 
 def says(found: dict[str, Any]) -> str:
-    """The finding in a sentence."""
-    machine = f"the machine found in it on rows of {found['length']}"
+    """The finding in a sentence: the machine, what of the network it was read from, and whether that breaks it."""
+    machine = f"the machine found in it on {plural(found['rows'], 'row')} of {found['length']}"
     if found["equal"]:
-        error = found["error_string"]
-        more = "" if error is None else f"; yet the network errs after {shown(error)}"
-        return f"{machine} equals the task's ({plural(found['task_states'], 'state')}){more}"
+        share = f"{found['majority']:.2%}" if found["majority"] < 1 else "all"
+        equal = f"{machine} equals the task's ({plural(found['task_states'], 'state')}), as {share} of its steps do"
+        error = found["known_word"] or (shown(found["error_string"]) if found["error_string"] else None)
+        if error is not None:
+            return f"{equal}; yet the network errs after {error} ({found['row_errors']:.2%} of as many test rows err)"
+        tried = f"all {found['words']:,} words of {found['word_length']}, {found['periodic']} of the form u v^k"
+        return f"{equal}; on {tried} and as many test rows the network is right"
     after = shown(found["difference"])
     sizes = f"{plural(found['states'], 'state')} against {found['task_states']}"
     where = f"it errs after {after}, where the network itself is right"

@@ -60,13 +60,14 @@ FLOOR_LENGTH = 2048  # positions up to which the floor is computed; beyond, its 
 
 def diagnose(
     task_or_name: Task | str, model: nn.Module, *, length: int | None = None, trained: int = 64,
-    stream: int = MOST_STREAM, seed: int = 0, tick: Tick = lambda _: None,
+    stream: int = MOST_STREAM, seed: int = 0, tick: Tick = lambda _: None, word: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Why a trained model stops tracking: everything of a `Diagnosis` (results/diagnosis.py), as plain data.
 
     `trained` is the length that the model was trained on, `length` how many positions are looked at (by default 16
     times that, up to 1,024), `stream` on how many steps at most it is run to see where it fails; a large model is run
-    on fewer. The model is left as it is.
+    on fewer. `word` is an input after which the model is known to err, as `TrainingRecord.broken` writes it. The model
+    is left as it is.
 
     >>> from statetrack.models.witnesses import toggle
     >>> found = diagnose("txc", toggle([[0, 1], [1, 0]]), trained=16, length=64, stream=256)
@@ -81,7 +82,7 @@ def diagnose(
     fitting = as_model(model, own_name(model), the_task.inputs, the_task.outputs)
     check_fits(fitting, the_task)
     plan = Plan.of(fitting, trained, length, stream)
-    examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, tick)
+    examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, tick, word)
     return to_dict(examined.everything())
 
 
@@ -100,9 +101,11 @@ def check_fits(model: SequenceModel, the_task: Task) -> None:
 class Examined:
     """One model on one task; each part is measured when it is asked for."""
 
-    def __init__(self, task: Task, model: SequenceModel, trained: int, plan: Plan, seed: int, tick: Tick) -> None:
+    def __init__(
+        self, task: Task, model: SequenceModel, trained: int, plan: Plan, seed: int, tick: Tick, word: str | None = None
+    ) -> None:
         self.task, self.model, self.trained, self.plan = task, model, trained, plan
-        self.seed, self.tick = seed, tick
+        self.seed, self.tick, self.word = seed, tick, word
 
     @functools.cached_property
     def no_state(self) -> str | None:
@@ -271,7 +274,7 @@ MEASUREMENTS = {  # in their order; a new one is its module and a line here
     "separation": Measurement(lambda seen: seen.separated),
     "error": Measurement(Examined.error, of_state=False, called="where it fails"),  # the name would read as a failure
     "eigenvalues": Measurement(Examined.eigenvalues),
-    "automaton": Measurement(lambda seen: automaton(seen.task, seen.model, seen.trained, seen.seed)),
+    "automaton": Measurement(lambda seen: automaton(seen.task, seen.model, seen.trained, seen.seed, seen.word)),
 }
 
 

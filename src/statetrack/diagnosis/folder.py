@@ -8,7 +8,7 @@ from pathlib import Path
 
 from statetrack.diagnosis.examine import diagnose, measurements
 from statetrack.errors import BadInput, one_line
-from statetrack.results import Cell, Damage, Store
+from statetrack.results import Cell, Damage, Store, TrainingRecord
 from statetrack.results import diagnosis as files
 from statetrack.results.diagnosis import ERROR, LeftOut, left_out, why_not
 from statetrack.training.weights import load
@@ -74,9 +74,16 @@ def _one(store: Store, cell: Cell, wanted: Selection, tally: FolderProgress, sho
 
     far = {} if wanted.stream is None else {"stream": wanted.stream}
     found = diagnose(
-        cell.task, load(store, cell), length=wanted.length, trained=cell.length, seed=cell.seed, tick=tick, **far
-    )
+        cell.task, load(store, cell), length=wanted.length, trained=cell.length, seed=cell.seed, tick=tick,
+        word=_known_word(store, cell), **far,
+    )  # fmt: skip
     files.write(store, replace(files.of_dict(found), cell=cell))
+
+
+def _known_word(store: Store, cell: Cell) -> str | None:
+    """The shortest word that the record of a cell knows to break its network."""
+    record = store.read(cell)
+    return record.broken.word if isinstance(record, TrainingRecord) and record.broken else None
 
 
 def readable(store: Store, wanted: Selection) -> tuple[list[Cell], FolderProgress]:

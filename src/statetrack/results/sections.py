@@ -210,7 +210,11 @@ class EigenvaluesSection(TypedDict):
 
 
 class AutomatonSection(TypedDict):
-    """What the network does as a finite machine, beside what the task is."""
+    """What the network does as a finite machine, beside what the task is.
+
+    `equal` speaks of the machine, which is made of majorities: the network may err all the same (`error_string`,
+    `known_word`).
+    """
 
     states: int  # of the extracted machine, minimised
     steps: list[list[int | None]]  # steps[state][symbol], 0 the start; null for a step that was never seen
@@ -228,6 +232,13 @@ class AutomatonSection(TypedDict):
     network_says: str | None
     network_errs: bool | None  # whether the network itself is wrong there
     error_string: list[str] | None  # a shortest input found on which the network is wrong
+    known_word: NotRequired[str | None]  # one that its record holds
+    rows: NotRequired[int]  # that the machine was read from; the network was tried on as many others
+    majority: NotRequired[float]  # share of the steps seen that are the machine's: it takes the most frequent ones
+    row_errors: NotRequired[float]  # share of the test rows on which the network errs
+    words: NotRequired[int]  # tried: all of length `word_length`, or the first of them where they are very many
+    word_length: NotRequired[int]
+    periodic: NotRequired[int]  # of the form u v^k, tried up to the length trained on
     says: str
 
 

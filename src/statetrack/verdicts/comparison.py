@@ -42,6 +42,7 @@ def _line(one: ComparedCell, found: Diagnosis) -> dict[str, Any]:
         "conclusion": found.conclusion, "sentence": found.sentences[0], "sentences": found.sentences,
         "accuracy": one.record.at_length.accuracy, "at_90": one.at_90(), "streamed": found["error"].get("streamed"),
         "predicted_at_90": one.at_90("predicted"), "machine_equal": found["automaton"].get("equal"),
+        "machine_errs": bool(found["automaton"].get("error_string") or found["automaton"].get("known_word")),
         "seconds": found.seconds,
     }  # fmt: skip
 
