@@ -27,8 +27,6 @@ def obstacle(name: str) -> str | None:
         return "needs a CUDA device"
     if name == "report" and not any(map(shutil.which, BROWSERS)):
         return f"needs a browser: {', '.join(BROWSERS)}"
-    if name == "forecasts":
-        return "needs a folder of trained cells: python -m benchmarks.forecasts DIR"
     return None
 
 
