@@ -314,9 +314,10 @@ def says(found: dict[str, Any]) -> str:
         equal = f"{machine} equals the task's ({plural(found['task_states'], 'state')}), as {share} of its steps do"
         error = found["known_word"] or (shown(found["error_string"]) if found["error_string"] else None)
         if error is not None:
-            return f"{equal}; yet the network errs after {error} ({found['row_errors']:.2%} of as many test rows err)"
+            rows = f"{found['row_errors']:.2%} of {found['rows']} test rows err"
+            return f"{equal}; yet the network errs after {error} ({rows})"
         tried = f"all {found['words']:,} words of {found['word_length']}, {found['periodic']} of the form u v^k"
-        return f"{equal}; on {tried} and as many test rows the network is right"
+        return f"{equal}; on {tried} and on {found['rows']} test rows the network is right"
     after = shown(found["difference"])
     sizes = f"{plural(found['states'], 'state')} against {found['task_states']}"
     where = f"it errs after {after}, where the network itself is right"
@@ -326,11 +327,10 @@ def says(found: dict[str, Any]) -> str:
 
 
 def shown(symbols: list[str]) -> str:
-    """A string for people; one symbol over and over is counted.
+    """A string for people; a symbol over and over is written as a power.
 
-    >>> shown(["1", "0", "1"]), shown(["0"] * 30)
-    ('1 0 1', '0 30 times')
+    >>> shown(["1", "0", "1"]), shown(["1"] + ["0"] * 30)
+    ('1 0 1', '1 0^30')
     """
-    if len(symbols) > 4 and len(set(symbols)) == 1:
-        return f"{symbols[0]} {len(symbols)} times"
-    return " ".join(symbols)
+    runs = [(symbol, len(list(same))) for symbol, same in itertools.groupby(symbols)]
+    return " ".join(f"{symbol}^{times}" if times > 4 else " ".join([symbol] * times) for symbol, times in runs)

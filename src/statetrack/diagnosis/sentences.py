@@ -123,8 +123,11 @@ def _power(found: dict[str, Any]) -> list[str]:
 
 
 def _and_more(record: dict[str, Any], lines: list[str]) -> list[str]:
-    """After these sentences what eigenvalues and machine say, four in all at most."""
-    said = [record[name].get("says") for name in ("eigenvalues", "automaton")]
+    """After these what eigenvalues and machine say, four sentences at most; a word that breaks it comes first."""
+    machine = record["automaton"]
+    breaks = machine.get("equal") and (machine.get("error_string") or machine.get("known_word"))
+    order = ("automaton", "eigenvalues") if breaks else ("eigenvalues", "automaton")
+    said = [record[name].get("says") for name in order]
     return [*lines, *(f"{each[0].upper()}{each[1:]}." for each in said if each)][:4]
 
 
