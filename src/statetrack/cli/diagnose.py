@@ -110,9 +110,9 @@ def _print_comparison(comparison: Comparison) -> None:
 def _row(entry: dict[str, Any]) -> list[str]:
     reach = f"{entry['at_90']:,.0f}" if entry["at_90"] is not None else f"beyond {entry['streamed']:,}"
     predicted, equal = entry["predicted_at_90"], entry["machine_equal"]
+    errs = ", errs" if entry.get("machine_errs") else ""
     return [
         entry["task"], entry["model"], str(entry["trained"]), str(entry["seed"]), entry["conclusion"], reach,
         "-" if predicted is None else f"{predicted:,.0f}",
-        "-" if equal is None else "another" if not equal else f"the task's{', errs' * entry.get('machine_errs', False)}",
-        entry["sentence"],
+        "-" if equal is None else f"the task's{errs}" if equal else "another", entry["sentence"],
     ]  # fmt: skip
