@@ -15,6 +15,8 @@ from statetrack.files import write_whole
 from statetrack.results.cell import Cell
 from statetrack.results.store import Store
 
+RULES = 2  # the rules of verdicts that are in force (docs/claims.md); a plan keeps those under which it was made
+FIRST_RULES = 1  # of plans that say nothing of it
 SHIPPED = (  # with 0.1.0, which did not note it
     "demo", "design", "design-full", "groups", "length-generalisation", "permutations", "regular", "track-the-stat",
 )  # fmt: skip
@@ -44,6 +46,7 @@ class Sweep:
     about: str
     entries: tuple[PlannedCell, ...]
     shipped: bool = False  # whether it comes with statetrack
+    rules: int = RULES  # of verdicts, in force when it was made
 
     @property
     def cells(self) -> list[Cell]:
@@ -61,7 +64,11 @@ class Sweep:
 
 
 def save(store: Store, sweep: Sweep) -> None:
-    """Note in the folder what the sweep consists of; a sweep of the same name takes the place of the old one."""
+    """Note in the folder what the sweep consists of; a sweep of the same name takes the place of the old one, and keeps
+    the rules that it was made under.
+    """
+    path = _path(store, sweep.name)
+    rules = min(sweep.rules, _rules_at(path))
     protocols: dict[str, int] = {}
     rows = []
     for entry in sweep.entries:
@@ -75,18 +82,33 @@ def save(store: Store, sweep: Sweep) -> None:
         "name": sweep.name,
         "about": sweep.about,
         "shipped": sweep.shipped,
+        "rules": rules,
         "protocols": [json.loads(text) for text in protocols],
         "cells": rows,
     }
-    path = _path(store, sweep.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(plan, separators=(",", ":")).encode())
+
+
+def _rules_at(path: Path) -> int:
+    """Those of a plan that is there already. One that is damaged may be as old as any."""
+    if not path.exists():
+        return RULES
+    try:
+        return _read(path).rules
+    except BadInput:
+        return FIRST_RULES
 
 
 def saved(store: Store) -> Iterator[Sweep]:
     """The sweeps of a folder."""
     for path in sorted((store.hidden / "plans").glob("*.json")):
         yield _read(path)
+
+
+def oldest_rules(store: Store) -> int:
+    """The rules of verdicts under which the oldest plan of a folder was made; those in force where there is no plan."""
+    return min((sweep.rules for sweep in saved(store)), default=RULES)
 
 
 def entries(sweeps: Iterable[Sweep]) -> dict[str, PlannedCell]:
@@ -118,7 +140,8 @@ def _read(path: Path) -> Sweep:
             _entry(_cell(key, task, subject, length, seed, protocols[protocol]), *rest)
             for key, task, subject, length, seed, protocol, *rest in plan["cells"]
         )
-        return Sweep(plan["name"], plan["about"], united(rows), plan.get("shipped", plan["name"] in SHIPPED))
+        shipped = plan.get("shipped", plan["name"] in SHIPPED)
+        return Sweep(plan["name"], plan["about"], united(rows), shipped, int(plan.get("rules", FIRST_RULES)))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise BadInput(f"{path} is damaged; remove it, and the next sweep into the folder writes it anew") from error
 
