@@ -21,10 +21,11 @@ from statetrack.results import Cell, Store, merge, status
 from statetrack.results.records import FAILED, TrainingRecord
 from statetrack.sweeps import Options, from_blocks, local, run, sweep_of
 from statetrack.sweeps.local import Worker
-from statetrack.sweeps.prune import impossible
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, MEMORY, Unit, units_of
 from statetrack.sweeps.work import meaning
+from statetrack.tasks import task
+from statetrack.theory import predict
 from tests.sweeps.counted_cells import KINDS, begun, ended, sweep, with_root
 
 RUNNER = """
@@ -281,7 +282,7 @@ def test_lengths_that_a_shorter_one_makes_pointless_are_skipped_with_the_reason(
     assert again.counts == {"done": 6}  # without --prune they are done after all
 
 
-def test_what_theory_rules_out_is_skipped_beyond_the_first_length(tmp_path: Path) -> None:
+def test_what_theory_calls_hopeless_is_run_all_the_same(tmp_path: Path) -> None:
     quick = {"most_checks": 1, "check_every": 2, "batch": 8, "polish": 0, "validation_rows": 16, "patience": 0}
     cells = from_blocks("theory", [{
         "tasks": ["txc"], "subjects": ["mlp"], "lengths": [8, 16], "protocol": "design", "settings": quick,
@@ -293,20 +294,17 @@ def test_what_theory_rules_out_is_skipped_beyond_the_first_length(tmp_path: Path
     assert isinstance(record, TrainingRecord)
     assert not record.solved
     first, *others = record.evaluations
-    above = replace(first, interval=[0.6, 0.7])  # above the floor, so that theory has to decide
+    above = replace(first, interval=[0.6, 0.7])  # above the floor, on a task that theory denies to it
     store.write(replace(record, evaluations=(above, *others)))
     store.path(long).unlink()
-    tally = run(cells, store.folder, Options(workers=0, prune=True))
-    assert tally.counts == {"done": 1, "skipped": 1}
-    skipped = store.record(long)
-    assert skipped is not None
-    assert skipped.reason.startswith("at length 8 no seed solved it, and theory: ")
+    assert predict("mlp", task("txc")).outcome == "cannot"
+    assert run(cells, store.folder, Options(workers=0, prune=True)).counts == {"done": 2}
 
 
-def test_theory_rules_nothing_out_where_random_rows_forget() -> None:
-    """Boxes hold C2, but a random move soon puts the thing into a box, wherever it was."""
-    assert impossible("mamba2-4l", "txc") is not None
-    assert impossible("mamba2-4l", "boxes") is None
+def test_a_run_that_diverged_shows_no_limit(tmp_path: Path) -> None:
+    cells = [Cell("none", "counted:diverges", n, 0, {}) for n in (4, 8)]
+    tally = run(sweep_of("ladder", cells, KINDS), tmp_path / "out", Options(workers=0, prune=True))
+    assert tally.counts == {"diverged": 2}
 
 
 def test_trained_cells_are_the_same_from_any_runner(tmp_path: Path) -> None:

@@ -1,20 +1,18 @@
 """Cells that a shorter length has made pointless. The rule, for one task, subject and protocol:
 
-    a length is skipped when at the next shorter one in the folder every seed was measured, none solved it, and either
-    no seed was above its floor, or theory says that no weights solve the task at every length.
+    a length is skipped when at the next shorter one in the folder every seed was trained, none diverged, none solved
+    it, and no seed was above its floor.
 
-So lengths are run from short to long; each skipped cell keeps its reason, and a run without --prune does it after all.
+What theory says has no part in it: a cell that theory calls hopeless is the one that could refute it. So lengths are run from short to long; each skipped cell keeps its reason, and a run without --prune does it after all.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 
-from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.results.cell import Cell
-from statetrack.results.records import SKIPPED, TrainingRecord
+from statetrack.results.records import DIVERGED, SKIPPED, TrainingRecord
 from statetrack.results.store import Store
 from statetrack.sweeps.units import Unit
 
@@ -42,13 +40,10 @@ class Pruner:
         if skipped:
             return skipped[0].reason
         trained = [record for record in present if isinstance(record, TrainingRecord)]
-        if len(trained) < len(present) or any(record.solved for record in trained):
+        if len(trained) < len(present) or any(_speaks_against(record) for record in trained):
             return None
-        length = shorter[0].length
-        if not any(record.above_floor for record in trained):
-            return f"at length {length} no seed was above the floor ({len(present)} of {plural(len(present), 'seed')})"
-        why = impossible(unit.cells[0].subject, unit.cells[0].task)
-        return f"at length {length} no seed solved it, and theory: {why}" if why else None
+        seeds = f"{len(present)} of {plural(len(present), 'seed')}"
+        return f"at length {shorter[0].length} no seed was above the floor ({seeds})"
 
     def before(self, unit: Unit) -> list[Cell]:
         """The cells of the next shorter length."""
@@ -57,15 +52,6 @@ class Pruner:
         return lengths[max(shorter)] if shorter else []
 
 
-@functools.cache
-def impossible(subject: str, task_text: str) -> str | None:
-    """Theory's reason why no weights of this model solve the task at every length: a proof that random rows test."""
-    from statetrack import theory
-    from statetrack.tasks import task
-
-    try:
-        prediction = theory.predict(subject, task(task_text))
-    except BadInput:  # a model of somebody's own: nothing is known of it
-        return None
-    said = prediction.outcome == "cannot" and prediction.status == "proved" and not prediction.rows_forget
-    return prediction.why if said else None
+def _speaks_against(record: TrainingRecord) -> bool:
+    """Whether a longer length may still be worth its time: a run that diverged, or took no step, shows no limit."""
+    return record.solved or record.above_floor or record.status == DIVERGED or not record.training.steps
