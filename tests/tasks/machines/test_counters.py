@@ -34,6 +34,7 @@ ORACLES: dict[str, Callable[[list[int]], int]] = {
     "mod_counter[m=3,p=0.8]": lambda x: x.count(1) % 3,
     "flip_flop": flip_flop,
     "flip_flop[weights=[10,1,1]]": flip_flop,
+    "flip_flop[symbols=5]": flip_flop,
 }
 
 
