@@ -102,13 +102,12 @@ def _rules_at(path: Path) -> int:
 
 def saved(store: Store) -> Iterator[Sweep]:
     """The sweeps of a folder."""
-    for path in sorted((store.hidden / "plans").glob("*.json")):
-        yield _read(path)
+    yield from map(_read, _paths(store))
 
 
 def oldest_rules(store: Store) -> int:
     """The rules of verdicts under which the oldest plan of a folder was made; those in force where there is no plan."""
-    return min((sweep.rules for sweep in saved(store)), default=RULES)
+    return min(map(_rules_at, _paths(store)), default=RULES)
 
 
 def entries(sweeps: Iterable[Sweep]) -> dict[str, PlannedCell]:
@@ -126,6 +125,10 @@ def united(entries: Iterable[PlannedCell]) -> tuple[PlannedCell, ...]:
             streams = tuple(sorted({*first.streams, *entry.streams}))
             made[entry.cell.key] = replace(first, streams=streams, words=max(budgets, default=None))
     return tuple(made.values())
+
+
+def _paths(store: Store) -> list[Path]:
+    return sorted((store.hidden / "plans").glob("*.json"))
 
 
 def _path(store: Store, name: str) -> Path:

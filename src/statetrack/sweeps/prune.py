@@ -3,7 +3,8 @@
     a length is skipped when at the next shorter one in the folder every seed was trained, none diverged, none solved
     it, and no seed was above its floor.
 
-What theory says has no part in it: a cell that theory calls hopeless is the one that could refute it. So lengths are run from short to long; each skipped cell keeps its reason, and a run without --prune does it after all.
+What theory says has no part in it: a cell that theory calls hopeless is the one that could refute it. So lengths are
+run from short to long; each skipped cell keeps its reason, and a run without --prune does it after all.
 """
 
 from __future__ import annotations
