@@ -50,9 +50,13 @@ def test_reflections(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    """What no number can decide is refuted by its argument; the rest waits for numbers."""
     text = out("documents", capsys)
-    assert "FALSE 4.1-crossover" in text
-    assert sum(entry["false"] for entry in json.loads(out("documents --json", capsys))) == text.count("FALSE ")
+    assert "4.1-crossover: section 4.1: the crossover T = D n log T is at exp(D n)\n    refuted: by argument: " in text
+    told = json.loads(out("documents --json", capsys))
+    assert {entry["outcome"] for entry in told if entry["judged_by"]} == {"undecided"}
+    by_argument = [entry for entry in told if entry["false"] and not entry["judged_by"]]
+    assert [entry["outcome"] for entry in by_argument] == ["refuted"] * text.count("by argument: ")
 
 
 def test_passports_alone_and_of_many_tasks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +77,7 @@ def test_passports_alone_and_of_many_tasks(capsys: pytest.CaptureFixture[str]) -
         ("predict mamba2-4x txc", "unknown model 'mamba2-4x'; did you mean mamba2-4l"),
         ("reflections", "Missing argument"),
         ("reflections s55", "unknown group 's55'"),
-        ("documents 4.1", "unexpected extra argument"),
+        ("documents 4.1", "4.1 is not there; a folder of results is needed"),
         ("show txd --passport", "did you mean txc"),
     ],
 )

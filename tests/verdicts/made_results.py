@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from statetrack.theory.predictions.predict import Prediction
 from statetrack.verdicts import verdict
 from statetrack.verdicts.documents import DocumentPrediction
-from statetrack.verdicts.rules import Verdict
+from statetrack.verdicts.outcomes import Verdict
 
 
 def run(model: str, task: str, length: int, seed: int, accuracy: float, **more: Any) -> dict[str, Any]:
@@ -37,9 +38,15 @@ def runs(model: str, task: str, ends: list[float], short: float = 1.0, far: int 
     ]
 
 
-def judged(prediction: Prediction | DocumentPrediction, results: list[dict[str, Any]]) -> str:
-    given = verdict(prediction, results)
-    assert isinstance(given, Verdict)
+def verdict_1(prediction: Prediction | DocumentPrediction, results: Iterable[Any]) -> Verdict:
+    """By the first rules."""
+    return verdict(prediction, results, rules=1)
+
+
+def judged(prediction: Prediction | DocumentPrediction, results: Iterable[Any]) -> str:
+    """By the first rules: the outcome alone."""
+    given = verdict_1(prediction, results)
+    assert given.rules == 1
     assert given.outcome in given.text()
     assert given.to_dict()["seeds"] == given.seeds
     return given.outcome

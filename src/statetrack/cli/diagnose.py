@@ -101,10 +101,14 @@ def _print_comparison(comparison: Comparison) -> None:
     judged = [pattern for pattern in comparison.patterns if pattern["task"]]
     if judged:
         print()
-        rows = [
-            [pattern[name] for name in ("section", "says", "task", "subject", "outcome", "why")] for pattern in judged
-        ]
+        place = ("section", "says", "task", "subject")
+        rows = [[pattern[name] for name in place] + _outcome(pattern) for pattern in judged]
         print_table(["section", "the document expects", "task", "model", "outcome", "why"], rows, groups=2)
+
+
+def _outcome(pattern: dict[str, Any]) -> list[str]:
+    before = f" (by rules 1: {pattern['before']})" if pattern.get("before") else ""
+    return [f"{pattern['outcome']}{before}", pattern["why"]]
 
 
 def _row(entry: dict[str, Any]) -> list[str]:

@@ -18,6 +18,7 @@ from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecor
 from statetrack.results.cell import ASK
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
 from statetrack.results.folder_status import ORDER
+from statetrack.results.plans import RULES, oldest_rules
 from statetrack.results.records import DIVERGED, FAILED, FINISHED
 from statetrack.verdicts.ablations import ComparedCell
 from statetrack.verdicts.comparison import seen_in
@@ -89,6 +90,7 @@ class Folder:
     versions: Counter[str] = field(default_factory=Counter)
     cells: list[Record] = field(default_factory=list)  # every record, whatever its status
     notices: list[str] = field(default_factory=list)
+    rules: int = RULES  # of verdicts, under which its oldest plan was made
 
     @property
     def tasks(self) -> list[str]:
@@ -134,7 +136,7 @@ class Folder:
 def read(path: Path) -> Folder:
     """Read the folder once; what is damaged or cannot be read is left out and named."""
     store = Store.existing(path)
-    folder = Folder(path, _status(store))
+    folder = Folder(path, _status(store), rules=oldest_rules(store))
     folder.cells = list(store.records())
     folder.versions = Counter(record.version for record in folder.cells)
     if isinstance(folder.status, _Unplanned):

@@ -14,6 +14,7 @@ from statetrack.reports.figures.view import slug
 from statetrack.reports.folder import Folder
 from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import Table
+from statetrack.results.plans import RULES
 from statetrack.tasks import task as make_task
 from statetrack.verdicts.documents import DESIGN, PERMUTATIONS
 from statetrack.verdicts.judge import JudgedSentence, counts
@@ -66,7 +67,7 @@ class Page:
 def page(folder: Folder, title: str, command: str) -> Page:
     """The whole report of a folder."""
     lines = predictions.lines(folder)
-    sentences = predictions.sentences(folder) if folder.runs else []
+    sentences = predictions.sentences(folder) if folder.runs or folder.episodes else []
     sections = [
         _verdicts(folder, lines, sentences),
         *(_task(folder, task) for task in folder.tasks),
@@ -121,12 +122,12 @@ def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequenc
     if by_results:
         blocks.append(tables.claims(
             by_results, "documents", "What the design documents predict",
-            f"{DOCUMENTS} What they predict of these models, judged by stated rules.", False,
+            f"{DOCUMENTS} What they predict of these models, judged by rules {RULES}.", False,
         ))  # fmt: skip
     if by_argument:
         blocks.append(tables.claims(
             by_argument, "arguments",
-            f"{plural(len(by_argument), 'prediction')} of theirs that an argument refutes before anything runs",
+            f"{plural(len(by_argument), 'prediction')} of theirs that no number can decide",
             f"{DOCUMENTS} What they say here of these models and tasks cannot be true, for the reason beside it; "
             "results have no say in it.", True,
         ))  # fmt: skip
@@ -134,7 +135,8 @@ def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequenc
         return Section("verdicts", "Verdicts", ["There is nothing to judge yet."], [])
     lead = (
         "What theory said and what was seen. Theory speaks of the weights that exist and of the weights that "
-        "training finds; a prediction is confirmed, refuted or undecided by one rule, and none is dropped."
+        f"training finds; a prediction is confirmed, refuted or undecided by rules {RULES} of statetrack, and none is "
+        "dropped. Where the cells were planned under older rules, their verdict stands beside it if it differs."
     )
     return Section("verdicts", "Verdicts", [lead], blocks)
 

@@ -31,20 +31,22 @@ def lines(folder: Folder) -> list[PredictionRow]:
     for name in folder.tasks:
         for protocol in folder.protocols(name):
             runs = folder.of(name, protocol)
-            results = _results(folder, runs)
+            results = _results(folder, [run for run in folder.runs if run.protocol == protocol])  # controls among them
             for model, same in by_model(runs).items():
-                found = judge.judge(same[0].record.cell.subject, name, results)
+                found = judge.judge(same[0].record.cell.subject, name, results, folder.rules)
                 made.append(PredictionRow(name, protocol, model, found, seen(same)))
     return made
 
 
 def sentences(folder: Folder) -> list[JudgedSentence]:
     """What the documents say that concerns the folder."""
-    return judge.sentences(_results(folder, folder.runs))
+    asked = [episode.record for episode in folder.episodes]
+    return judge.sentences(_results(folder, folder.runs), asked, folder.rules)
 
 
 def _results(folder: Folder, runs: Sequence[TrainedCell]) -> list[Measurement]:
-    results, refused = judge.results(run.record for run in runs)
+    diagnoses = {each.found.key: each.found for each in folder.diagnoses if each.found.key}
+    results, refused = judge.results((run.record for run in runs), diagnoses)
     for run in runs:
         if (why := refused.get(run.record.cell)) is not None:
             folder.notices.append(f"{run.task}, {run.model}, seed {run.seed}: not judged, {why}.")
@@ -54,7 +56,8 @@ def _results(folder: Folder, runs: Sequence[TrainedCell]) -> list[Measurement]:
 def seen(runs: Sequence[TrainedCell]) -> tuple[str, str]:
     """What was seen: how far it was right, or where it stands at the length trained on; and what that rests on."""
     found = reach(run.record for run in runs)
-    seeds = f"{plural(found.seeds, 'seed')}, trained at {found.trained:,}{_elsewhere(runs, found.trained)}"
+    where = f"trained at {found.trained:,}{_elsewhere(runs, found.trained)}{_broken(runs, found.trained)}"
+    seeds = f"{plural(found.seeds, 'seed')}, {where}"
     if found.reach:
         guess = "; a guess scores as much there" if found.easy else ""
         if found.lost_at is None:
@@ -74,3 +77,12 @@ def _elsewhere(runs: Sequence[TrainedCell], trained: int) -> str:
         return ""
     lowest, kind, _ = wrong[0]
     return f"; on other rows {len(wrong)} of {tried} below 99 %, at worst {shown(lowest)} on “{kind}”"
+
+
+def _broken(runs: Sequence[TrainedCell], trained: int) -> str:
+    """How many of the networks of this length a word breaks, and the shortest such word."""
+    words = [word for run in runs if run.trained == trained and (word := run.record.broken) is not None]
+    if not words:
+        return ""
+    shortest = min(words, key=lambda word: word.tokens)
+    return f"; {len(words)} broken by a word such as {shortest.word}"

@@ -12,8 +12,9 @@ from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_mod
 from statetrack.reports.predictions import PredictionRow
 from statetrack.results.diagnosis import FADES, NO_STATE, SHRINKS, STAYS, UNDECODED, UNREAD, UNUSED
 from statetrack.verdicts.judge import JudgedSentence, counts
-from statetrack.verdicts.measurements import SEEDS, grouped
+from statetrack.verdicts.measurements import grouped
 from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, UNDECIDED
+from statetrack.verdicts.rates import LEAST
 from statetrack.verdicts.tracked_length import ModelContrast, TrackedLength, reach
 
 MOST_NAMED = 4
@@ -228,8 +229,8 @@ def _seeds(folder: Folder) -> str:
     groups: dict[tuple[str, str, str, int], set[int]] = {}
     for run in folder.runs:
         groups.setdefault((run.task, run.model, run.protocol, run.trained), set()).add(run.seed)
-    few = sum(len(seeds) < SEEDS for seeds in groups.values())
+    few = sum(len(seeds) < LEAST for seeds in groups.values())
     if not few:
         return ""
     which = "All" if few == len(groups) else f"{few} of {len(groups)}"
-    return f"{which} settings rest on fewer than {SEEDS} seeds, too few to judge what training finds."
+    return f"{which} settings rest on fewer than {LEAST} seeds, too few to judge what training finds."

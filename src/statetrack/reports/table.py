@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack.formatting import number
+from statetrack.results.plans import FIRST_RULES
 
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -23,12 +24,17 @@ SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
 
 @dataclass(frozen=True)
 class OutcomeCell:
-    """A verdict."""
+    """A verdict, and the one by the first rules where it differs."""
 
     outcome: str
+    before: str = ""
 
     def __str__(self) -> str:
-        return self.outcome
+        return f"{self.outcome} ({self.note})" if self.before else self.outcome
+
+    @property
+    def note(self) -> str:
+        return f"by rules {FIRST_RULES}: {self.before}" if self.before else ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,8 @@ def _td(cell: Any, label: str = "") -> str:
     if isinstance(cell, OutcomeCell):
         sign = SIGNS.get(cell.outcome, "")
         outcome = html.escape(cell.outcome)
-        return f'<td{label}><span class="chip {outcome}">{sign} {outcome}</span></td>'
+        note = f"<small>{html.escape(cell.note)}</small>" if cell.before else ""
+        return f'<td{label}><span class="chip {outcome}">{sign} {outcome}</span>{note}</td>'
     if isinstance(cell, TextWithNote):
         small = f"<small>{html.escape(cell.small)}</small>" if cell.small else ""
         return f"<td{label}><span>{html.escape(cell.text)}{small}</span></td>"

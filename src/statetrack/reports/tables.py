@@ -22,6 +22,7 @@ from statetrack.verdicts import ablations as forms_of_e88
 from statetrack.verdicts import patterns as section_6
 from statetrack.verdicts.documents import DESIGN, predictions
 from statetrack.verdicts.judge import JudgedPredictions, JudgedSentence
+from statetrack.verdicts.outcomes import Verdict
 
 MOST_SYMBOLS = 16  # of an input that is written out
 MOST_STATES = 12  # of a machine whose steps are listed
@@ -45,8 +46,9 @@ def verdicts(found: Sequence[PredictionRow], several_protocols: bool) -> Table:
     headers = [*place, "theory: weights that exist", "verdict", "seen", "theory: training", "verdict "]
     caption = (
         "What theory says of the weights that exist, and of those that training finds, beside what was seen; the "
-        "number in brackets is that of the reason, in the table below. Failed training never refutes that weights "
-        "exist; a claim about training needs three seeds."
+        "number in brackets is that of the reason, in the table below. No rows decide what holds at every length; what "
+        "training finds is a rate, for which five seeds are the least, and a failure counts where controls show the "
+        "training adequate."
     )
     return Table("verdicts", "Model by model", caption, headers, lines, download=True, sentences=True)
 
@@ -77,13 +79,20 @@ def theory(found: Sequence[PredictionRow]) -> Table | None:
 
 
 def _chip(judged: JudgedPredictions, about: str) -> OutcomeCell | str:
-    return "" if judged.predictions[about].outcome == UNKNOWN else OutcomeCell(judged.verdicts[about].outcome)
+    if judged.predictions[about].outcome == UNKNOWN:
+        return ""
+    return outcome_cell(judged.verdicts[about], judged.before.get(about))
+
+
+def outcome_cell(now: Verdict, before: Verdict | None) -> OutcomeCell:
+    return OutcomeCell(now.outcome, before.outcome if before else "")
 
 
 def reasons(found: Sequence[PredictionRow]) -> Table:
     """Why each verdict was given."""
     lines = [
-        [line.task, line.protocol, line.model, about, said.outcome, OutcomeCell(given.outcome), given.why, given.seeds]
+        [line.task, line.protocol, line.model, about, said.outcome, _chip(line.judged, about), given.because,
+         given.seeds]
         for line in found for about, said in line.judged.predictions.items()
         if said.outcome != UNKNOWN and (given := line.judged.verdicts[about])
     ]  # fmt: skip
@@ -98,7 +107,7 @@ def claims(found: Sequence[JudgedSentence], key: str, title: str, caption: str, 
     several = len({each.prediction.document for each in found}) > 1
     lines = [
         [TextWithNote(each.prediction.section, each.prediction.document if several else ""), each.prediction.says,
-         OutcomeCell(each.verdict.outcome), each.verdict.why, each.verdict.seeds]
+         outcome_cell(each.verdict, each.before), each.verdict.because, each.verdict.seeds]
         for each in found
     ]  # fmt: skip
     headers = ["section", "what it says", "verdict", "because", "seeds"]
@@ -243,12 +252,12 @@ def _spread(values: Sequence[float]) -> str:
 
 def patterns(folder: Folder) -> Table | None:
     spoken_of = {each.test.task for each in predictions() if each.document == DESIGN and each.test}
-    found = [each for each in section_6.patterns(folder.seen) if each["task"] in spoken_of]
+    found = [each for each in section_6.patterns(folder.seen, folder.rules) if each["task"] in spoken_of]
     if not found:
         return None
     lines = [
-        [each["section"], each["says"], each["task"], each["subject"], each["length"], OutcomeCell(each["outcome"]),
-         each["why"], each["seeds"]]
+        [each["section"], each["says"], each["task"], each["subject"], each["length"],
+         OutcomeCell(each["outcome"], each["before"]), TextWithNote(each["why"], each["remark"]), each["seeds"]]
         for each in found
     ]  # fmt: skip
     headers = ["section", "what it expects", "task", "model", "length", "verdict", "because", "seeds"]

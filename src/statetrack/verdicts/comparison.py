@@ -8,6 +8,7 @@ from typing import Any
 from statetrack.results import Record, Store, TrainingRecord
 from statetrack.results import diagnosis as files
 from statetrack.results.diagnosis import Comparison, Diagnosis, LeftOut
+from statetrack.results.plans import oldest_rules
 from statetrack.verdicts.ablations import ComparedCell, ablations
 from statetrack.verdicts.patterns import patterns
 
@@ -31,7 +32,7 @@ def compare(store: Store, left_out: Sequence[LeftOut] = ()) -> Comparison:
         cells=[_line(one, one.diagnosis) for one in others if one.diagnosis],
         left_out=[*left_out, *(files.left_out(cell, "not diagnosed yet", files.NOT_YET) for cell in waiting)],
         ablations=ablations(seen),
-        patterns=patterns(seen),
+        patterns=patterns(seen, oldest_rules(store)),
     )
 
 

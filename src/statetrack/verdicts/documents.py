@@ -1,7 +1,7 @@
-"""What the documents that statetrack grew from predict, as data, each with its place and whether it can be true.
+"""What the documents that statetrack grew from predict, as data, each with its place and the argument against it.
 
-A prediction with a `test` is judged on results by `verdict`; `false` says that it is refuted before anything runs, by
-the argument that stands beside it.
+`verdict` judges each. Where numbers can decide a sentence, `test` or `judged_by` says how, and an argument against it
+is a remark; where none can, the argument decides.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 DESIGN = "Synthetic Benchmark Design for Temporal Nonlinearity"
 PERMUTATIONS = "Permutation Composition Benchmark"
+SHORTEST = 5  # inputs, of the permutation benchmark
+ACCURACY, LAW, DIAGNOSIS, COMPARED = "accuracy", "law", "diagnosis", "compared"  # what judges a sentence by numbers
 DESIGN_TRAINING = {
     "batch": 256, "rates": [1e-3], "weight_decay": 0.01, "clip": 1.0, "warmup": 0, "check_every": 20,
     "most_checks": 100, "patience": 10, "first_length": 0, "polish": 0, "most_tokens": 65_536, "validation_rows": 256,
@@ -50,6 +52,8 @@ class AccuracyTest:
     alike       the model and `other` are this close
     degrades    nothing: the accuracy at the longest length is below that at the shortest
     flat        the accuracies of all lengths are this close
+
+    No `lengths` stand for any from the shortest on that the permutation benchmark speaks of.
     """
 
     kind: str
@@ -61,10 +65,17 @@ class AccuracyTest:
     other: str = ""
     metric: str = "accuracy"
 
+    def speaks_of(self, length: int) -> bool:
+        return length in self.lengths if self.lengths else length >= SHORTEST
+
 
 @dataclass(frozen=True)
 class DocumentPrediction:
-    """A sentence of a document, where it stands, how it is tested, and the argument against it if it is false."""
+    """A sentence of a document, where it stands, how it is tested, and the argument against it if there is one.
+
+    `judged_by` says what decides it under rules 2: its `test`, the law of length against depth, a diagnosis (section
+    6), or a comparison of groups, lengths or ways of asking. Empty: no number can.
+    """
 
     key: str
     document: str
@@ -73,6 +84,7 @@ class DocumentPrediction:
     test: AccuracyTest | None = None
     false: bool = False
     argument: tuple[str, ...] = ()
+    judged_by: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -123,7 +135,7 @@ def _sections_3_and_4() -> Iterator[DocumentPrediction]:
         against = THRESHOLD if task != "txc" else ()
         falls = AccuracyTest("degrades", "mamba2-4l", task, lengths)
         says = f"Mamba2's accuracy on {task} falls once T is beyond 2^D"
-        yield _design(f"3.3-mamba-{task}", "3.3", says, falls, against)
+        yield _design(f"3.3-mamba-{task}", "3.3", says, falls, against, LAW)
     own = (
         "2^32 is 4.3e9, and the longest sequence of the sweep has 2048 positions:",
         "by this rule 32 layers never fail there, and yet table 4.2 has them at 52 % on TXC at 1024.",
@@ -167,30 +179,32 @@ def _table() -> Iterator[DocumentPrediction]:
 
 def _sections_6_to_8() -> Iterator[DocumentPrediction]:
     place = "6.1, accuracy by position"
-    yield _design("6.1-e88", place, "E88: flat over positions")
-    yield _design("6.1-mamba", place, "Mamba2: falls as t grows")
+    yield _design("6.1-e88", place, "E88: flat over positions", judged_by=DIAGNOSIS)
+    yield _design("6.1-mamba", place, "Mamba2: falls as t grows", judged_by=DIAGNOSIS)
     first = (
         "On RTC and FSM the answer is a threshold of a sum, so a linear logit can be right at every t;",
         "on TXC it is right at t = 1, where the answer is x_1, and right on 3/4 at t = 2 and 3.",
     )
-    yield _design("6.1-linear", place, "linear: 50 % at all t", None, first)
+    yield _design("6.1-linear", place, "linear: 50 % at all t", None, first, DIAGNOSIS)
     gradient = (
         "Where tanh is saturated its derivative 1 - S^2 is near 0: it stops the gradient, and decay shrinks it;",
         "a linear state with a decay near 1 passes it on unchanged.",
     )
-    yield _design("6.2-e88", "6.2, gradients", "E88 preserves the gradient by saturation of tanh", None, gradient)
-    yield _design("6.2-mamba", "6.2, gradients", "Mamba2's gradient decays exponentially, unless the decay is near 1")
+    says = "E88 preserves the gradient by saturation of tanh"
+    yield _design("6.2-e88", "6.2, gradients", says, None, gradient, DIAGNOSIS)
+    says = "Mamba2's gradient decays exponentially, unless the decay is near 1"
+    yield _design("6.2-mamba", "6.2, gradients", says, judged_by=DIAGNOSIS)
     probe = (
         "E88's entries lie in (-1, 1) and every step contracts, so equal steps of a long count are not kept apart;",
         "a linear state with a decay that rounds to 1 holds the count.",
     )
     says = "E88 and Mamba2 both hold the running count; the threshold tells them apart"
-    yield _design("6.3", "6.3, probes", says, None, probe)
+    yield _design("6.3", "6.3, probes", says, None, probe, DIAGNOSIS)
     ablation = (
         "Without tanh the document's E88 can sum, as RTC and FSM need; TXC is out of reach with tanh already.",
         "So what is lost without tanh is nothing that the three tasks measure.",
     )
-    yield _design("6.4", "6.4, ablation", "E88 without tanh fails like Mamba2", None, ablation)
+    yield _design("6.4", "6.4, ablation", "E88 without tanh fails like Mamba2", None, ablation, DIAGNOSIS)
     yield from _theorems()
     yield from _criteria()
 
@@ -231,7 +245,6 @@ def _criteria() -> Iterator[DocumentPrediction]:
 
 def _permutations() -> Iterator[DocumentPrediction]:
     place = "Expected Results"
-    lengths = tuple(range(5, 505, 5))
     ssm = (
         "That they are in TC0 excludes groups that are not solvable, as length grows, and no others;",
         "with eigenvalues in [-1, 1] one layer keeps C2 and Z2^k, and the sign alone scores 2/|G| on S_n.",
@@ -239,20 +252,24 @@ def _permutations() -> Iterator[DocumentPrediction]:
     says = "state-space models near 0 %, as they cannot keep the state"
     yield DocumentPrediction("p-ssm", PERMUTATIONS, f"{place}, 1", says, None, True, ssm)
     for group in ("s5", "a5", "c30", "d20"):
-        test = AccuracyTest("at most", "mamba2-4l", f"{group}_composition", lengths, 0.05)
-        yield DocumentPrediction(f"p-ssm-{group}", PERMUTATIONS, f"{place}, 1", f"{says}: {group}", test)
-    says = "transformers without training for it near 0 %"
-    yield DocumentPrediction("p-transformer", PERMUTATIONS, f"{place}, 2", says)
-    says = "chain of thought helps, by keeping intermediate states"
-    yield DocumentPrediction("p-cot", PERMUTATIONS, f"{place}, 2", says)
-    yield DocumentPrediction("p-length", PERMUTATIONS, f"{place}, 2", "accuracy falls as sequences grow")
-    yield DocumentPrediction("p-solvable", PERMUTATIONS, f"{place}, 3", "solvable groups are slightly easier")
+        test = AccuracyTest("at most", "mamba2-4l", f"{group}_composition", (), 0.05)
+        said = f"{says}: {group}"
+        yield DocumentPrediction(f"p-ssm-{group}", PERMUTATIONS, f"{place}, 1", said, test, judged_by=ACCURACY)
+    for key, part, says in (
+        ("p-transformer", 2, "transformers without training for it near 0 %"),
+        ("p-cot", 2, "chain of thought helps, by keeping intermediate states"),
+        ("p-length", 2, "accuracy falls as sequences grow"),
+        ("p-solvable", 3, "solvable groups are slightly easier"),
+    ):
+        yield DocumentPrediction(key, PERMUTATIONS, f"{place}, {part}", says, judged_by=COMPARED)
 
 
 def _design(
-    key: str, section: str, says: str, test: AccuracyTest | None = None, against: tuple[str, ...] = ()
-) -> DocumentPrediction:
-    return DocumentPrediction(key, DESIGN, section, says, test, bool(against), against)
+    key: str, section: str, says: str, test: AccuracyTest | None = None, against: tuple[str, ...] = (),
+    judged_by: str = "",
+) -> DocumentPrediction:  # fmt: skip
+    judged_by = judged_by or (ACCURACY if test else "")
+    return DocumentPrediction(key, DESIGN, section, says, test, bool(against), against, judged_by)
 
 
 def predictions() -> tuple[DocumentPrediction, ...]:

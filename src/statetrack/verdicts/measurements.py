@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
@@ -11,10 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from statetrack.errors import BadInput
+from statetrack.formatting import fixed
 from statetrack.results import Record, TrainingRecord, records
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import END, SOLVED, OnRows, is_solved
-from statetrack.results.records import Tested
+from statetrack.results.records import DIVERGED, Tested
 from statetrack.results.schema import BadRecord
 from statetrack.tasks import task
 from statetrack.theory.floors.strategies import position_floor
@@ -37,7 +39,8 @@ class Measurement:
 
     `trained` is the length that the network was trained on; if it is not given, the seed's shortest length stands in.
     `witness` marks weights that were set by hand. `metric` is accuracy, or full_sequence_accuracy: the share of rows
-    without an error. `protocol` tells one way of training from another; `design` is that of the design document.
+    without an error. `protocol` tells one way of training from another; `design` is that of the design document. From
+    `excuse` on: of the network, the same in all of its measurements.
     """
 
     model: str
@@ -55,6 +58,13 @@ class Measurement:
     metric: str = "accuracy"
     protocol: str = ""
     end_floor: float = 0.0  # over the last positions, by which the length counts as solved
+    end_high: float | None = None  # the upper end of the interval over those positions
+    rows: int = 0
+    excuse: str = ""  # why its failure is none of the model: it took no step, or diverged
+    stopped: str = ""  # that patience ended its training before the protocol's updates were done
+    words: int | None = None  # hard words that the network was tried on; None: not tried
+    broken: str = ""  # by this word
+    mechanism: str = ""  # of its failure, as a diagnosis names it
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Measurement:
@@ -87,13 +97,19 @@ class Measurement:
         return not self.solved and self.high < SOLVED
 
     @property
+    def failed(self) -> bool:
+        """Surely not solved, by all positions or by those that decide it."""
+        lost_at_the_end = self.end_high is not None and self.end_high < SOLVED
+        return self.surely_not_solved or (not self.solved and lost_at_the_end)
+
+    @property
     def state(self) -> str:
         return "solved" if self.surely_solved else "not solved" if self.surely_not_solved else "unclear"
 
 
-def from_record(record: Record | Mapping[str, Any]) -> list[Measurement]:
+def from_record(record: Record | Mapping[str, Any], mechanism: str = "") -> list[Measurement]:
     """What one training measured, length by length: at the length trained on (there whole rows as well), beyond it, and
-    along streams; nothing of a cell that was not trained.
+    along streams; nothing of a cell that was not trained. `mechanism` is what a diagnosis of it names.
 
     Where the floor of a length is not known, because it is costly to work out, that of the next shorter one stands in;
     along a stream those of the longest rows do.
@@ -104,7 +120,9 @@ def from_record(record: Record | Mapping[str, Any]) -> list[Measurement]:
     cell = held.cell
     shared = {
         "model": cell.subject, "task": cell.task, "seed": cell.seed, "trained": cell.length,
-        "protocol": way_of_training(cell.protocol),
+        "protocol": way_of_training(cell.protocol), "excuse": _excuse(held), "stopped": _stopped(held),
+        "words": held.words.words if held.words else None, "broken": held.broken.word if held.broken else "",
+        "mechanism": mechanism,
     }  # fmt: skip
     made, floor, end_floor = [], 0.0, 0.0
     for one in tested(held):
@@ -114,7 +132,8 @@ def from_record(record: Record | Mapping[str, Any]) -> list[Measurement]:
         low, high = one.interval
         made.append(Measurement.read({
             **shared, "length": one.length, "accuracy": one.accuracy, "low": low, "high": high, "n": one.n,
-            "floor": floor, "end_floor": end_floor, "solved": one.solved,
+            "floor": floor, "end_floor": end_floor, "solved": one.solved, "rows": one.rows,
+            "end_high": _end_high(held, one),
         }))  # fmt: skip
     return [*made, *_whole_rows(held.at_length, shared)]
 
@@ -133,8 +152,33 @@ def _whole_rows(here: OnRows, shared: dict[str, Any]) -> Iterator[Measurement]:
         low, high = here.full_sequence_interval or (0.0, 1.0)
         yield Measurement.read({
             **shared, "length": here.length, "metric": "full_sequence_accuracy", "accuracy": accuracy,
-            "low": low, "high": high, "n": here.rows, "floor": 0.0, "solved": is_solved(accuracy),
+            "low": low, "high": high, "n": here.rows, "rows": here.rows, "floor": 0.0, "solved": is_solved(accuracy),
         })  # fmt: skip
+
+
+def _end_high(record: TrainingRecord, one: Tested) -> float | None:
+    """Over the positions by which a length counts as solved: at the length trained on the last quarter."""
+    here = record.at_length
+    interval = here.tail_interval if one.length == here.length and here.tail_interval else one.end_interval
+    return interval[1] if interval else None
+
+
+def _excuse(record: TrainingRecord) -> str:
+    """Why the failure of a run says nothing of the model; empty where it does."""
+    if not record.training.steps:
+        return "it took no step"
+    at = record.training.diverged_at
+    if record.status == DIVERGED or at is not None:
+        return "it diverged" if at is None else f"it diverged at step {at}"
+    return ""
+
+
+def _stopped(record: TrainingRecord) -> str:
+    """That a run under a protocol of one stage ended by patience, before its updates were done."""
+    settings, steps = record.cell.protocol, record.training.steps
+    whole = settings.get("check_every", 0) * settings.get("most_checks", 0)
+    early = settings.get("patience") and not settings.get("first_length") and steps < whole
+    return f"it stopped after {steps:,} of {whole:,} updates" if early else ""
 
 
 def way_of_training(protocol: Mapping[str, Any]) -> str:
@@ -185,6 +229,24 @@ def end_floor(text: str, length: int) -> float | None:
         return None
     known = by_position[np.isfinite(by_position)]
     return float(known.mean()) if len(known) else None
+
+
+def as_designed(records: Iterable[Measurement]) -> list[Measurement]:
+    """The document trains a network at each length, by a protocol of its own. So what a network does beyond its length
+    is not meant, and another protocol stands in only for a model and task on which that one was not run.
+    """
+    there = [record for record in records if record.trained_on == record.length]
+    protocols: dict[tuple[str, str], Counter[str]] = {}
+    for record in there:
+        protocols.setdefault((record.model, record.task), Counter())[record.protocol] += 1
+    chosen = {of: "design" if "design" in held else held.most_common(1)[0][0] for of, held in protocols.items()}
+    return [record for record in there if record.protocol == chosen[record.model, record.task]]
+
+
+def spread(records: Iterable[Measurement]) -> str:
+    """The lowest and the highest accuracy."""
+    accuracies = [record.accuracy for record in records]
+    return f"{fixed(min(accuracies))} to {fixed(max(accuracies))}"
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

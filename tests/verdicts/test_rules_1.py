@@ -12,9 +12,9 @@ from statetrack.results import TrainingRecord
 from statetrack.results.records import read
 from statetrack.theory import predict
 from statetrack.theory.predictions.predict import Prediction
-from statetrack.verdicts import measurements, verdict
+from statetrack.verdicts import measurements
 from statetrack.verdicts.measurements import from_record
-from tests.verdicts.made_results import judged, run, runs, trained
+from tests.verdicts.made_results import judged, run, runs, trained, verdict_1
 
 EXIST = predict("e88-gain-1l", st.task("txc"))
 NONE_EXIST = predict("mamba2-4l", st.task("txc"))
@@ -171,7 +171,7 @@ def test_a_record_is_judged_as_its_plain_data_are() -> None:
     exact = read(known)
     assert isinstance(exact, TrainingRecord)
     assert [one.end_floor for one in measurements.tested(exact)] == pytest.approx([0.5] * 4)
-    assert verdict(FOUND, [exact]) == verdict(FOUND, [known])
+    assert verdict_1(FOUND, [exact]) == verdict_1(FOUND, [known])
 
 
 def test_being_right_where_a_guess_is_right_decides_nothing() -> None:
@@ -182,7 +182,7 @@ def test_being_right_where_a_guess_is_right_decides_nothing() -> None:
     record["cell"] |= {"task": "fsm", "subject": "e88-published-1l"}
     record["length_generalisation"]["1024"] |= {"interval": [0.9995, 0.9999], "floor": 1 - 1.875 / 1024}
     assert from_record(record)[2].state == "unclear"
-    assert verdict(fades, [record]).outcome == "undecided"
+    assert verdict_1(fades, [record]).outcome == "undecided"
     parity = trained(0, 0.9999, floor_exact=True)
     parity["length_generalisation"]["1024"] |= {"interval": [0.9995, 0.9999], "floor": 0.5}
     assert from_record(parity)[2].state == "solved"
@@ -215,9 +215,9 @@ def test_a_stream_of_few_rows_can_take_a_solution_back_and_not_add_one() -> None
 
 def test_bad_records() -> None:
     with pytest.raises(BadInput, match="no 'accuracy'"):
-        verdict(FOUND, [{"model": "mlp", "task": "txc", "length": 3, "seed": 0}])
+        verdict_1(FOUND, [{"model": "mlp", "task": "txc", "length": 3, "seed": 0}])
     with pytest.raises(BadInput, match="interval"):
-        verdict(FOUND, [run("mlp", "txc", 3, 0, 0.5, low=0.7, high=0.6)])
+        verdict_1(FOUND, [run("mlp", "txc", 3, 0, 0.5, low=0.7, high=0.6)])
 
 
 def test_a_seed_trained_at_several_lengths_is_judged_network_by_network() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from statetrack.verdicts import verdict
 from statetrack.verdicts.documents import DESIGN_TRAINING, AccuracyTest, DocumentPrediction, predictions
-from tests.verdicts.made_results import judged, run, runs, trained
+from tests.verdicts.made_results import judged, run, runs, trained, verdict_1
 
 
 def by_document(kind: str, value: float, **more: Any) -> DocumentPrediction:
@@ -56,13 +55,13 @@ def test_gaps_and_likeness() -> None:
 def test_a_false_prediction_needs_no_results_but_yields_to_them() -> None:
     e88 = next(known for known in predictions() if known.key == "4.2-txc-64-e88-1l")
     assert judged(e88, []) == "refuted"
-    assert "increasing" in verdict(e88, []).why
-    assert verdict(e88, []).by_argument
-    assert verdict(e88, []).text().startswith("refuted: by argument: In S = tanh")
+    assert "increasing" in verdict_1(e88, []).why
+    assert verdict_1(e88, []).by_argument
+    assert verdict_1(e88, []).text().startswith("refuted: by argument: In S = tanh")
     assert judged(e88, [run("E88-1L", "txc", 64, seed, 0.5) for seed in range(3)]) == "refuted"
     seen = [run("e88-1l", "txc", 64, seed, 0.99) for seed in range(3)]
     assert judged(e88, seen) == "confirmed"
-    assert not verdict(e88, seen).by_argument
+    assert not verdict_1(e88, seen).by_argument
     open_one = next(known for known in predictions() if known.key == "p-cot")
     assert judged(open_one, []) == "undecided"
 
@@ -75,7 +74,7 @@ def test_the_design_document_speaks_of_networks_trained_at_that_length_by_its_pr
     assert judged(flat, beyond + there) == "confirmed"
     designed = [run("e88-1l", "rtc", 1024, seed, 0.7, trained=1024, protocol="design") for seed in range(3)]
     assert judged(flat, there + designed) == "refuted"
-    assert "seen: e88-1l 0.700 at 1024" in verdict(flat, designed[:1]).why
+    assert "seen: e88-1l 0.700 at 1024" in verdict_1(flat, designed[:1]).why
 
 
 @pytest.mark.needs("torch")
@@ -106,10 +105,10 @@ def test_the_documents_way_of_training_is_the_protocol_of_its_name() -> None:
 def test_what_an_argument_refutes_shows_the_few_seeds_that_were_run_of_both_models() -> None:
     gap = next(known for known in predictions() if known.key == "8-gap-txc")
     seen = [run("e88-1l", "txc", 1024, 0, 0.5, trained=1024), run("mamba2-32l", "txc", 1024, 0, 0.56, trained=1024)]
-    found = verdict(gap, seen)
+    found = verdict_1(gap, seen)
     assert (found.outcome, found.seeds) == ("refuted", 1)
     assert found.why.endswith("Seen: e88-1l 0.500 at 1024, mamba2-32l 0.560 at 1024")
-    assert "Seen" not in verdict(gap, []).why
+    assert "Seen" not in verdict_1(gap, []).why
 
 
 def test_whole_rows_are_judged_as_well() -> None:
