@@ -94,6 +94,18 @@ def test_the_word_of_a_record_counts() -> None:
     assert (lost.right_far_out, lost.first.words, lost.claim) == (False, 40, (BROKEN, "1 0^22"))
 
 
+def test_rows_of_another_kind_count() -> None:
+    """One event and then silence, at the length trained on: as good as a word."""
+    off = {"accuracy": {"p=0.02": 0.998, "one event, then silence": 0.328}, "mean": 0.66, "worst": 0.328}
+    (lost,) = networks(from_record(trained(0, 1.0, off_distribution=off)))
+    assert (lost.right_far_out, lost.first.elsewhere) == (False, "one event, then silence: 0.328")
+    assert "and not on others (one event, then silence: 0.328)" in lost.claim[1]
+    fine = {**off, "accuracy": {"p=0.02": 0.998}, "worst": 0.998}
+    assert networks(from_record(trained(0, 1.0, off_distribution=fine)))[0].right_far_out is True
+    outcome, why = given(FOUND, networks_of(GAIN, "txc", 5, 0, elsewhere="all zeros: 0.500"))
+    assert (outcome, "5 wrong on rows of another kind (all zeros: 0.500)" in why) == ("refuted", True)
+
+
 def test_weights_are_decided_by_no_rows_at_all() -> None:
     """Neither by failures nor by 10,000 right steps of weights set by hand: a counter may end later."""
     none = predict(MAMBA, st.task("txc"))
@@ -182,7 +194,9 @@ def test_a_seed_is_one_network_and_not_the_best_of_several() -> None:
     mixed = [*networks_of(GAIN, "txc", 0, 6, protocol="a"), *networks_of(GAIN, "txc", 5, 0, protocol="b")]
     chosen = one_way(networks(from_plain(mixed)))
     assert {one.first.protocol for one in chosen} == {"a"}
-    assert given(FOUND, mixed)[0] == "refuted"
+    assert given(FOUND, mixed)[0] == given(FOUND, mixed[::-1])[0] == "refuted"
+    equal = [*networks_of(GAIN, "txc", 0, 5, protocol="a"), *networks_of(GAIN, "txc", 5, 0, protocol="b")]
+    assert given(FOUND, equal) == given(FOUND, equal[::-1])  # whatever the order
 
 
 def from_plain(records: Runs) -> list[Any]:

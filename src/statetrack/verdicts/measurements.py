@@ -64,6 +64,7 @@ class Measurement:
     stopped: str = ""  # that patience ended its training before the protocol's updates were done
     words: int | None = None  # hard words that the network was tried on; None: not tried
     broken: str = ""  # by this word
+    elsewhere: str = ""  # rows of another kind, of the length trained on, that it does not solve
     mechanism: str = ""  # of its failure, as a diagnosis names it
 
     @classmethod
@@ -122,7 +123,7 @@ def from_record(record: Record | Mapping[str, Any], mechanism: str = "") -> list
         "model": cell.subject, "task": cell.task, "seed": cell.seed, "trained": cell.length,
         "protocol": way_of_training(cell.protocol), "excuse": _excuse(held), "stopped": _stopped(held),
         "words": held.words.words if held.words else None, "broken": held.broken.word if held.broken else "",
-        "mechanism": mechanism,
+        "elsewhere": _elsewhere(held), "mechanism": mechanism,
     }  # fmt: skip
     made, floor, end_floor = [], 0.0, 0.0
     for one in tested(held):
@@ -171,6 +172,13 @@ def _excuse(record: TrainingRecord) -> str:
     if record.status == DIVERGED or at is not None:
         return "it diverged" if at is None else f"it diverged at step {at}"
     return ""
+
+
+def _elsewhere(record: TrainingRecord) -> str:
+    """The worst kind of rows that training never shows, where it is below 99 %; empty where it solves them all."""
+    shares = (record.off_data.accuracy if record.off_data else {}).items()
+    known = [(share, kind) for kind, share in shares if share is not None and share < SOLVED]
+    return f"{min(known)[1]}: {fixed(min(known)[0])}" if known else ""
 
 
 def _stopped(record: TrainingRecord) -> str:

@@ -52,12 +52,13 @@ class Network:
 
     @property
     def right_far_out(self) -> bool | None:
-        """True when it is solved far out and no word breaks it, False when it surely is not, None where that is open.
+        """True when it is solved far out, no word breaks it and rows of other kinds are solved as well, False when that
+        surely is not so, None where it is open.
 
         The longest length speaks, unless it was solved on too few rows to be sure, as streams are: then the next
         shorter one does. A network that was not tested far out is open, unless it lost what it was trained on.
         """
-        if self.first.broken:
+        if self.first.broken or (self.first.elsewhere and self.learned):
             return False
         if self.learned is not True:
             return self.learned
@@ -75,6 +76,8 @@ class Network:
         if not right:
             return MEASURED, f"not solved at {self.trained:,}"
         longest = max(right, key=lambda run: run.length)
+        if self.first.elsewhere:
+            return MEASURED, f"solved to {longest.length:,} on random rows, and not on others ({self.first.elsewhere})"
         if longest.accuracy < 1 or not longest.rows:
             return MEASURED, f"solved to {longest.length:,}, with errors"
         excludes = f"which excludes that more than {excluded_rate(longest.rows):.2%} of such rows go wrong"
@@ -93,7 +96,7 @@ def one_way(found: Sequence[Network]) -> list[Network]:
     equals the longest. So no seed counts as the best of several networks.
     """
     ways = grouped(found, lambda one: (one.first.protocol, one.trained))
-    return max(ways.values(), key=lambda same: (len(same), same[0].trained), default=[])
+    return max(ways.values(), key=lambda same: (len(same), same[0].trained, same[0].first.protocol), default=[])
 
 
 def words_tried(found: Iterable[Network]) -> str:

@@ -160,7 +160,9 @@ def _tested(judged: list[Network], found: Rate) -> str:
 
 def _broken(judged: list[Network]) -> str:
     words = [one.first.broken for one in judged if one.first.broken]
-    return f", {len(words)} broken by a word such as {min(words, key=len)}" if words else ""
+    others = [one.first.elsewhere for one in judged if one.first.elsewhere and one.learned and not one.first.broken]
+    by_word = f", {len(words)} broken by a word such as {min(words, key=len)}" if words else ""
+    return by_word + (f", {len(others)} wrong on rows of another kind ({min(others)})" if others else "")
 
 
 def _open(judged: list[Network], found: Rate, *words: str) -> str:
