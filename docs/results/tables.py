@@ -15,9 +15,15 @@ from statistics import median
 from typing import Any
 
 from statetrack.formatting import shown
-from statetrack.reports import page_of
+from statetrack.reports import page_of, predictions
+from statetrack.reports.folder import read as read_folder
 from statetrack.reports.table import Table
+from statetrack.reports.tables import verdicts
 from statetrack.results import Store, TrainingRecord, unpack
+from statetrack.theory.predictions.predict import UNKNOWN
+from statetrack.verdicts.depth_law import laws
+from statetrack.verdicts.judge import ABOUT, JudgedPredictions, results
+from statetrack.verdicts.outcomes import OUTCOMES
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "results.md"
@@ -111,7 +117,73 @@ def models(archive: str) -> Table:
     return Table("models", "", "", ["model", "parameters", "numbers in the state"], rows)
 
 
+def said(judged: JudgedPredictions, about: str) -> list[str]:
+    """What theory says, and the verdicts by both rules; they are given apart only where they differ."""
+    if about not in judged.predictions or judged.predictions[about].outcome == UNKNOWN:
+        return ["", "", ""]
+    now = judged.verdicts[about].outcome
+    return [judged.predictions[about].outcome, judged.before[about].outcome if about in judged.before else now, now]
+
+
+def rules(archive: str) -> Table:
+    """The report's table of verdicts with those of both rules in columns of their own, and why by the second."""
+    lines = predictions.lines(read_folder(folder(archive)))
+    rows = []
+    for line, (task, protocol, model, weights, _, seen, training, _) in zip(lines, verdicts(lines, True).rows):
+        by_weights, by_training = (said(line.judged, about)[1:] for about in ABOUT)
+        why = line.judged.verdicts["training"].why if by_training[1] else ""
+        rows.append([task, protocol, model, weights, *by_weights, seen, training, *by_training, why])
+    headers = ["task", "protocol", "model", "theory: weights that exist", "rules 1", "rules 2", "seen",
+               "theory: training", "rules 1 ", "rules 2 ", "because, by rules 2"]  # fmt: skip
+    return Table("rules", "", "", headers, rows)
+
+
+def sentences(archive: str) -> Table:
+    """What the documents say that numbers decide, by the first rules and by the second."""
+    found = [each for each in predictions.sentences(read_folder(folder(archive))) if each.measured]
+    rows = [
+        [each.prediction.section, each.prediction.says, (each.before or each.verdict).outcome, each.verdict.outcome,
+         each.verdict.why]
+        for each in found
+    ]  # fmt: skip
+    return Table("sentences", "", "", ["section", "what it says", "rules 1", "rules 2", "because, by rules 2"], rows)
+
+
+def tally(archive: str) -> Table:
+    """How often each verdict is given, by either rules."""
+    held = read_folder(folder(archive))
+    lines, told = predictions.lines(held), [each for each in predictions.sentences(held) if each.measured]
+    kinds: dict[str, list[tuple[str, str]]] = {f"theory: {about}": [] for about in ABOUT}
+    for line in lines:
+        for about in ABOUT:
+            outcome, *both = said(line.judged, about)
+            kinds[f"theory: {about}"] += [(both[0], both[1])] if outcome else []
+    kinds["the documents, by numbers"] = [
+        ((each.before or each.verdict).outcome, each.verdict.outcome) for each in told
+    ]
+    rows = [
+        [kind, name, *(sum(pair[place] == outcome for pair in found) for outcome in OUTCOMES)]
+        for kind, found in kinds.items()
+        for place, name in enumerate(("rules 1", "rules 2"))
+    ]
+    return Table("tally", "", "", ["predictions of", "by", *OUTCOMES], rows)
+
+
+def depth(archive: str) -> Table:
+    """The largest T that all seeds solve at each depth, by the protocol `design`."""
+    held = [each for each in records(archive) if each.cell.protocol["name"] == "design"]
+    measured = results(held)[0]
+    found = [(task, law) for task in ("txc", "rtc", "fsm") for law in laws(measured, task)]
+    rows = [[task, law.model, ", ".join(f"{d}: {t:,}" for d, t in law.reach.items()), f"{law.per_layer:.1f} D",
+             f"{law.slope:.2f}"] for task, law in found]  # fmt: skip
+    return Table("depth", "", "", ["task", "model", "layers D: largest T", "best T = c D", "best power of D"], rows)
+
+
 OWN: dict[str, Callable[[str], Table]] = {
+    "rules": rules,
+    "sentences": sentences,
+    "tally": tally,
+    "depth": depth,
     "costs": costs,
     "models": models,
     "streams": streams,
