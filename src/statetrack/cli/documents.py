@@ -19,8 +19,8 @@ def command(
     One is the design document, "Synthetic Benchmark Design for Temporal Nonlinearity" (RTC, TXC, FSM and E88), the
     other the description of the "Permutation Composition Benchmark" (94 groups). docs/README.md says more about both.
 
-    Without a folder, only what no number can decide has a verdict, by its argument. With a folder its cells decide; where
-    they were planned under older rules that say otherwise, both verdicts are shown.
+    Without a folder, only what no number can decide has a verdict, by its argument. With a folder its cells decide;
+    where they were planned under older rules that say otherwise, both verdicts are shown.
 
     Example: statetrack documents results
     """
