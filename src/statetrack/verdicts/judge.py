@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from statetrack.errors import BadInput
 from statetrack.results import AskedRecord, Cell, TrainingRecord
-from statetrack.results.diagnosis import EXPLODES, Diagnosis
+from statetrack.results.diagnosis import Diagnosis
 from statetrack.results.plans import RULES
+from statetrack.results.sections import M_EXPLODES
 from statetrack.tasks import task
 from statetrack.theory import Prediction, predict
 from statetrack.theory.predictions.families import has_family
@@ -79,7 +80,7 @@ def results(
 
 def _mechanism(found: Diagnosis) -> str:
     """What the diagnosis names: a state that exploded did not fade alone."""
-    return EXPLODES if found.exploded_at is not None else found.conclusion
+    return M_EXPLODES if found.exploded_at is not None else found.mechanism
 
 
 def judge(subject: str, name: str, results: list[Measurement], made_under: int = RULES) -> JudgedPredictions:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from statetrack.models.catalogue import lookup
-from statetrack.results.diagnosis import FADES as FADING
+from statetrack.results.sections import M_FADES, M_UNCLEAR
 from statetrack.theory.predictions.predict import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
 from statetrack.verdicts.controls import adequacy
 from statetrack.verdicts.measurements import Measurement, grouped
@@ -105,7 +105,7 @@ def _faded(one: Network) -> bool | None:
         return None
     if one.right_far_out:
         return False
-    return None if one.first.mechanism in ("", "unclear") else one.first.mechanism == FADING
+    return None if one.first.mechanism in ("", M_UNCLEAR) else one.first.mechanism == M_FADES
 
 
 def _grows(prediction: Prediction, found: list[Network]) -> Verdict:
