@@ -81,8 +81,8 @@ def test_a_folder_planned_now_has_one_verdict(tmp_path: Path, capsys: pytest.Cap
 
 def test_the_mechanism_comes_from_the_diagnosis() -> None:
     cell = Cell("txc", "e88-published-1l", 64, 0, CURRICULUM)
-    found = Diagnosis(task="txc", model="e88-published-1l", trained=64, length=64, seed=0, conclusion=FADES, mechanism=M_FADES,
-                      sentences=["it fades"], seconds=0.0, sections={}, cell=cell)  # fmt: skip
+    found = Diagnosis(task="txc", model="e88-published-1l", trained=64, length=64, seed=0, conclusion=FADES,
+                      mechanism=M_FADES, sentences=["it fades"], seconds=0.0, sections={}, cell=cell)  # fmt: skip
     record = trained(cell, lambda t: 1.0)
     for diagnosis, word in ((found, "fades"), (replace(found, exploded_at=900), "explodes")):
         assert {each.mechanism for each in results([record], {cell.key: diagnosis})[0]} == {word}
