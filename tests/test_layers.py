@@ -114,6 +114,38 @@ def test_the_documents_name_files_that_exist() -> None:
     assert missing == []
 
 
+NAMED = re.compile(r"`([\w.]+)` in `([\w/]+\.py)`")
+
+
+def defined(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+    """The functions, classes and assigned names of a module, and the members of its classes as Class.member."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from defined(node.body, f"{prefix}{node.name}.")
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield prefix + node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+            yield from (prefix + name.id for name in names)
+
+
+def test_the_map_names_what_is_there() -> None:
+    """Every `name` in `file` of the table "Where is ...?", which has one in each of its lines."""
+    section = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Where is ...?\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    assert lines
+    assert [line for line in lines if not NAMED.search(line)] == []
+    pairs = NAMED.findall(section)
+    held = {file: set(defined(ast.parse((SOURCE / file).read_text()).body)) for _, file in pairs}
+    assert [f"{name} in {file}" for name, file in pairs if name not in held[file]] == []
+
+
+def test_the_list_of_pages_names_every_page() -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\((\w+\.md)[)#]", (docs / "README.md").read_text()))
+    assert linked - {"README.md"} == {page.name for page in docs.glob("*.md")} - {"README.md"}
+
+
 def test_no_other_package_knows_a_task_by_its_class() -> None:
     """What theory, prompts and files need of a task is a member of it; groups are a kind of machine."""
     single = tuple(f"statetrack.tasks.{room}." for room in ("machines", "streams", "stories"))
