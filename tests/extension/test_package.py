@@ -112,22 +112,32 @@ MOVED = {  # as the page says: each file of the package, and where it would be i
 }
 
 
-def test_inside_the_project_each_is_a_file_and_the_lines_of_its_diff(tmp_path: Path) -> None:
-    """The diffs of the page, put into a copy of the sources, do what the package does."""
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with the files of the package, and the lines of the page's diffs."""
+    copy = tmp_path_factory.mktemp("inside")
+    for folder in ("src", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy)
     for name, place in MOVED.items():
         assert f"`lamps/{name}` as `src/statetrack/{place}`" in PAGE
-        shutil.copy(PACKAGE / "lamps" / name, tmp_path / "src" / "statetrack" / place)
+        shutil.copy(PACKAGE / "lamps" / name, copy / "src" / "statetrack" / place)
     diffs = re.findall(r"```diff\n--- a/(\S+)\n\+\+\+ b/\1\n(.+?)```", PAGE, re.DOTALL)
     assert len(diffs) == len(MOVED)
     for path, diff in diffs:
-        text = (tmp_path / path).read_text()
+        text = (copy / path).read_text()
         for hunk in re.split(r"^@@.*\n", diff, flags=re.MULTILINE)[1:]:
             lines = hunk.splitlines(keepends=True)
             before = "".join(line[1:] for line in lines if line[0] in " -")
             assert text.count(before) == 1, f"{path}:\n{before}"
             text = text.replace(before, "".join(line[1:] for line in lines if line[0] in " +"))
-        (tmp_path / path).write_text(text)
+        (copy / path).write_text(text)
+    return copy
+
+
+def test_inside_the_project_each_is_a_file_and_the_lines_of_its_diff(inside: Path) -> None:
+    """They do what the package does."""
     code = """
 import statetrack
 from statetrack.diagnosis.examine import MEASUREMENTS
@@ -137,7 +147,17 @@ print(statetrack.task("lamp").targets([0, 0, 0, 1, 0, 2, 0]).tolist(), find("glo
 print(sum(p.numel() for p in statetrack.model("glow", inputs=3, outputs=2).parameters()))
 print(list(MEASUREMENTS)[-1], list(CATALOGUE)[-1])
 """
-    done = python(tmp_path / "src", "-c", code)
+    done = python(inside / "src", "-c", code)
     assert done.stdout.splitlines() == ["[1, 0, 1, 0, 0, 0, 1] unrestricted", "2274", "brightness brightness"], (
         done.stderr
     )
+
+
+def test_inside_the_project_the_tests_of_every_task_and_model_take_them_in(inside: Path) -> None:
+    modules = ("tasks/test_every_task.py", "models/test_every_model.py", "models/test_catalogue.py")
+    paths = [str(inside / "tests" / name) for name in modules]
+    wanted = ("-p", "no:cacheprovider", "-rA", "-k", "[lamp or [glow", "-c", str(inside / "pyproject.toml"))
+    done = python(inside / "src", "-m", "pytest", *wanted, *paths)
+    assert done.returncode == 0, done.stdout
+    for name, added in zip(modules, ("lamp", "glow", "glow")):
+        assert re.search(rf"^PASSED .*tests/{name}::\w+\[{added}", done.stdout, re.MULTILINE), done.stdout
