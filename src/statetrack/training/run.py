@@ -58,7 +58,7 @@ class Result:
 
     @property
     def solved(self) -> bool:
-        """At least .99 over the last quarter of the positions."""
+        """At the length trained on, as `OnRows.solved` says it."""
         return self.record.solved
 
     def to_dict(self) -> dict[str, Any]:
