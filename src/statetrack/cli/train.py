@@ -34,7 +34,7 @@ def command(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another number for the protocol: --set batch=64")
     ] = None,
-    stream: Annotated[int, typer.Option(help="Also evaluate on a stream of this many steps, up to a million.")] = 0,
+    stream: Annotated[int, typer.Option(help="Also evaluate on a stream of this many steps.")] = 0,
     words: Annotated[
         int | None, typer.Option(help="Tokens of hard words to test on: 0 for none; by default the usual number.")
     ] = None,
