@@ -1,25 +1,187 @@
-"""Keys and tokens are kept out of everything that is written or shown."""
+r"""Keys and tokens are kept out of everything that is written or shown.
+
+A secret is the value of an environment variable whose name says so, and whatever `remember` was told. It is found
+whole and in pieces of eight characters or more, in either case, with other signs between its letters, in base64 and
+hex, and behind percent, JSON, Python and HTML escapes.
+
+>>> remember("loop-back-key-0123456789")
+>>> scrub("sent bG9vcC1iYWNrLWtleS0wMTIzNDU2Nzg5, got %6coop-back%2Dkey and 6c6f6f702d6261636b")
+'sent ***, got *** and ***'
+"""
 
 from __future__ import annotations
 
+import base64
+import functools
+import html
+import logging
 import os
 import re
+import sys
+import traceback
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
 
 HIDDEN = "***"
+PIECE = 8  # characters of a key that are enough to be hidden; a shorter value would blot out ordinary words
 _NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)S?$")
 _SHAPES = re.compile(
     r"(?i:(?<=bearer )\S+)|(?i:(?<=api[-_]key[=:])\s*[^\s&\"',}]+)|\bsk-[A-Za-z0-9_-]{8,}|\bhf_[A-Za-z0-9]{8,}|(?<=://)[^/\s@]+@"
 )
-_LEAST = 8  # a shorter value would blot out ordinary words
+_ESCAPE = re.compile(r"%(?:25)*([0-9a-f]{2})|\\+u([0-9a-f]{4})|\\+x([0-9a-f]{2})|(&#?\w{1,8};)", re.IGNORECASE)
+_NESTED = 3  # escapes within escapes that are looked into
+_given: set[str] = set()
+
+
+def remember(secret: str | None) -> None:
+    """Hide this text too from now on, wherever it came from."""
+    if secret and len(secret) >= PIECE:
+        _given.add(secret)
+
+
+def remember_named(options: Mapping[str, Any]) -> None:
+    """Remember those of some options that hold a key by their names, and all headers."""
+    for name, value in options.items():
+        for secret in value.values() if isinstance(value, Mapping) else [value]:
+            if isinstance(secret, str) and (isinstance(value, Mapping) or _NAMES.search(name.upper())):
+                remember(secret)
 
 
 def scrub(text: str) -> str:
-    """A text without the values of environment variables that hold keys, and without what looks like a key.
+    """A text without the keys that are known here, and without what looks like a key.
 
     >>> scrub("401: Authorization: Bearer abc.def at https://me:pass@host/v1")
     '401: Authorization: Bearer *** at https://***host/v1'
     """
-    values = {value for name, value in os.environ.items() if _NAMES.search(name.upper()) and len(value) >= _LEAST}
-    for value in sorted(values, key=len, reverse=True):
+    values = {value for name, value in os.environ.items() if _NAMES.search(name.upper()) and len(value) >= PIECE}
+    paths = {value for value in values if os.path.exists(value)}  # a path to credentials: its folders are no secret
+    for value in paths:
         text = text.replace(value, HIDDEN)
-    return _SHAPES.sub(HIDDEN, text)
+    pieces = _pieces(frozenset(_given | values - paths))
+    return _SHAPES.sub(HIDDEN, _blotted(text, _found(text, pieces)) if pieces else text)
+
+
+def scrubbed(value: Any) -> Any:
+    """Plain data with every text in it scrubbed, the names of fields among them."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, Mapping):
+        return {scrubbed(key): scrubbed(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(scrubbed(held) for held in value) if type(value) in (list, tuple) else value
+    return scrub(value.decode("latin-1")).encode("latin-1") if isinstance(value, bytes) else value
+
+
+def scrub_error(error: BaseException | None) -> None:
+    """Scrub what an error, and whatever led to it, says: its arguments and its fields."""
+    met: set[int] = set()
+    while error is not None and id(error) not in met:
+        met.add(id(error))
+        error.args = tuple(scrubbed(part) for part in error.args)
+        for name, value in list(vars(error).items()):
+            if isinstance(value, str | bytes | list | tuple | dict):
+                setattr(error, name, scrubbed(value))
+        error = error.__cause__ or error.__context__
+
+
+@functools.lru_cache(maxsize=64)
+def _pieces(secrets: frozenset[str]) -> frozenset[str]:
+    """All runs of eight characters in any of the secrets' spellings, in lower case."""
+    spellings = {spelling.lower() for secret in secrets for spelling in _spellings(secret)}
+    return frozenset(text[at : at + PIECE] for text in spellings for at in range(len(text) - PIECE + 1))
+
+
+def _spellings(secret: str) -> list[str]:
+    data = secret.encode()
+    made = [secret, _letters(secret), data.hex()]
+    for before in range(3):  # a text in base64 looks different behind one or two other bytes
+        coded = base64.b64encode(b"\0" * before + data).decode()
+        inner = coded[(0, 2, 3)[before] : len(coded) - (0, 3, 2)[(before + len(data)) % 3]]
+        made += [inner, inner.translate(str.maketrans("+/", "-_"))]
+    return made
+
+
+def _letters(text: str) -> str:
+    return "".join(sign for sign in text if sign.isalnum())
+
+
+def _found(text: str, pieces: frozenset[str]) -> list[tuple[int, int]]:
+    """Where pieces stand in a text, read as it is, without what is no letter, and with its escapes undone."""
+    found: list[tuple[int, int]] = []
+    signs, places = text, [(at, at + 1) for at in range(len(text))]
+    for _ in range(_NESTED + 1):
+        found += _matches(signs, places, pieces)
+        letters = [at for at, sign in enumerate(signs) if sign.isalnum()]
+        if len(letters) < len(signs):
+            found += _matches("".join(signs[at] for at in letters), [places[at] for at in letters], pieces)
+        undone = _unescaped(signs, places)
+        if undone is None:
+            break
+        signs, places = undone
+    return found
+
+
+def _matches(signs: str, places: list[tuple[int, int]], pieces: frozenset[str]) -> list[tuple[int, int]]:
+    low = signs.lower()
+    if len(low) != len(signs):  # lower case makes some letters two
+        low = signs
+    starts = [at for at in range(len(low) - PIECE + 1) if low[at : at + PIECE] in pieces]
+    return [(places[at][0], places[at + PIECE - 1][1]) for at in starts]
+
+
+def _unescaped(signs: str, places: list[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]] | None:
+    made: list[str] = []
+    where: list[tuple[int, int]] = []
+    last = 0
+    for match in _ESCAPE.finditer(signs):
+        number = match[1] or match[2] or match[3]
+        sign = chr(int(number, 16)) if number else html.unescape(match[4])
+        if len(sign) != 1:
+            continue
+        made += [signs[last : match.start()], sign]
+        where += [*places[last : match.start()], (places[match.start()][0], places[match.end() - 1][1])]
+        last = match.end()
+    return ("".join([*made, signs[last:]]), [*where, *places[last:]]) if made else None
+
+
+def _blotted(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text with each stretch of overlapping spans hidden."""
+    parts: list[str] = []
+    at = 0
+    for begin, end in sorted(spans):
+        if begin > at or not parts:
+            parts += [text[at:begin], HIDDEN]
+        at = max(at, end)
+    return "".join([*parts, text[at:]])
+
+
+def guard() -> None:
+    """From now on no log record and no traceback of this process shows a key; once only, however often it is called."""
+    if not isinstance(logging.getLogRecordFactory(), _CleanRecords):
+        logging.setLogRecordFactory(_CleanRecords(logging.getLogRecordFactory()))
+    if not isinstance(sys.excepthook, _CleanTraceback):
+        sys.excepthook = _CleanTraceback()
+
+
+class _CleanRecords:
+    """Makes log records whose message and traceback are clean before any handler has them."""
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+
+    def __call__(self, *arguments: Any, **more: Any) -> logging.LogRecord:
+        record: logging.LogRecord = self.make(*arguments, **more)
+        told = record.getMessage()
+        if (clean := scrub(told)) != told:
+            record.msg, record.args = clean, ()
+        if record.exc_info and record.exc_info[1] is not None:
+            scrub_error(record.exc_info[1])
+        return record
+
+
+class _CleanTraceback:
+    """What Python prints for an error that nobody caught."""
+
+    def __call__(self, kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        sys.stderr.write(scrub("".join(traceback.format_exception(kind, error, at))))
