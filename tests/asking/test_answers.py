@@ -9,7 +9,7 @@ import pytest
 
 import statetrack as st
 from statetrack.asking import Rules
-from statetrack.asking.answers import CYCLES, IMAGES, Form, is_refusal
+from statetrack.asking.answers import CYCLES, IMAGES, INTEGER, WORDS, Form, is_refusal, without_reasoning
 from statetrack.asking.wording import wording
 from statetrack.tasks.catalogue import names
 
@@ -118,3 +118,67 @@ def test_permutations_are_read_whatever_the_commas(style: str) -> None:
 def test_refusals() -> None:
     assert is_refusal("I’m sorry, but I cannot do that.")
     assert not is_refusal("The median is 5")
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [("[answer: 1]", 1), ("[answer: 1.0]", 1), ("[answer: 007]", 7), ("[answer: 0.96]", None), ("[answer: 1.04]", None),
+     ("[answer: 1.5]", None)],
+)  # fmt: skip
+def test_classes_and_ids_are_integers(reply: str, value: int | None) -> None:
+    for name in ("parity", "s5"):
+        form = wording(st.task(name), Rules()).form
+        assert form.kind == INTEGER
+        assert (form.read(reply), form.read_leniently(reply)) == (value, value)
+    assert wording(st.task("track_the_stat.median"), Rules()).form.read("[median: 74.46]") == 74.5  # as the original
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [("12,345", 12345), ("it is 1,234,567.", 1234567), ("the answer is -3", -3), ("**5**", 5), ("_5_", 5), ("x5", None),
+     ("5th", None), ("v1.2.3", None), ("3,4", None), ("I have seen 5 numbers, I don't know", None),
+     ("I don’t know: 5?", None), ("0.96", None), ("1e1", 10), ("nonanswer 5", 5), ("5 apples", 5), ("9" * 400, None)],
+)  # fmt: skip
+def test_a_number_is_read_whole_or_not_at_all(reply: str, value: int | None) -> None:
+    assert Form("answer", INTEGER).read_leniently(reply) == value
+
+
+def test_words_have_borders() -> None:
+    balance = Form("answer", WORDS, words=("balanced", "open"))
+    cup = Form("answer", WORDS, words=("cup 1", "cup 2"))
+    cases = [("It is balanced.", "balanced"), ("unbalanced", None), ("reopened", None), ("not balanced", None),
+             ("it isn't balanced", None), ("answer: open", "open"), ("_balanced_", "balanced")]  # fmt: skip
+    assert [balance.read_leniently(reply) for reply, _ in cases] == [value for _, value in cases]
+    assert [cup.read_leniently(reply) for reply in ("under cup 1!", "cup 10", "cup 1 or cup 2")] == [
+        "cup 1",
+        None,
+        "cup 2",
+    ]
+
+
+ANSWER = "[answer: 1]"
+
+
+@pytest.mark.parametrize(
+    ("reply", "left"),
+    [
+        (f"<think>no</think>{ANSWER}", ANSWER),
+        (f"<THINK>{ANSWER}</Think>", ""),
+        (f"<think>{ANSWER}", ""),
+        (f"<reasoning>{ANSWER}", ""),
+        (f"<reasoning>{ANSWER}</reasoning>{ANSWER}", ANSWER),
+        (f"hm <thinking effort='low'>{ANSWER}</thinking> so", "hm  so"),
+        (f"{ANSWER}</think>", ""),
+        (f"<think>a</think>b<think>{ANSWER}", "b"),
+        (f"[THINK]{ANSWER}[/THINK]{ANSWER}", ANSWER),
+        (f"◁think▷{ANSWER}", ""),
+        (f"<seed:think>{ANSWER}</seed:think>", ""),
+        (f"<|START_THINKING|>{ANSWER}<|END_THINKING|>{ANSWER}", ANSWER),
+        (f"<|channel|>analysis<|message|>{ANSWER}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}", ANSWER),
+        (f"<|channel|>analysis<|message|>{ANSWER}", ""),
+        (f"I think {ANSWER} is the reason", f"I think {ANSWER} is the reason"),
+        ("1 < 2 [thinking: 3]", "1 < 2 [thinking: 3]"),
+    ],
+)
+def test_nothing_inside_of_thinking_is_an_answer(reply: str, left: str) -> None:
+    assert without_reasoning(reply) == left

@@ -8,6 +8,8 @@ The lenient reader takes whatever may be meant as an answer; what the strict one
 ('[median: 63]', 63.0, None)
 >>> median.read_leniently("[median:63]"), median.read_leniently("I would say 7.5"), median.read_leniently("no idea")
 (63.0, 7.5, None)
+>>> Form("answer", INTEGER).read("[answer: 1]"), Form("answer", INTEGER).read("[answer: 0.96]")
+(1, None)
 """
 
 from __future__ import annotations
@@ -19,21 +21,28 @@ from functools import cached_property
 from statetrack.tasks import Task
 
 Value = float | str | tuple[int, ...]
-"""What a reply means: a number rounded to one decimal, words in lower case, or the images of a permutation."""
+"""What a reply means: an integer, a number rounded to one decimal, words in lower case, or the images of a permutation.
+"""
 
-NUMBER, WORDS, IMAGES, CYCLES = "number", "words", "images", "cycles"
+NUMBER, INTEGER, WORDS, IMAGES, CYCLES = "number", "integer", "words", "images", "cycles"
 MOST_WORDS = 1000  # up to this many different answers in words are looked for one by one
 
 _PATTERNS = {
     NUMBER: r"[0-9]+(?:\.[0-9]+)?",
+    INTEGER: r"[0-9]+(?:\.0+)?",
     IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) ?)+",
 }
+_BEGINS, _ENDS = r"(?<![^\W_])", r"(?![^\W_])"  # no letter or digit beside it
+_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
+_LOOSE_NUMBER = rf"(?<![.,+-]){_BEGINS}[-+]?{_DIGITS}{_ENDS}(?![.,][0-9])"  # the whole of it: of 12,345 not 345
 _LOOSE = {
-    NUMBER: r"[-+]?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?",
+    NUMBER: _LOOSE_NUMBER,
+    INTEGER: _LOOSE_NUMBER,
     IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) *)+",
 }
+_NEGATED = r"(?<!\bnot )(?<!n't )(?<!\bnever )(?<!\bnor )"
 
 
 @dataclass(frozen=True)
@@ -54,9 +63,10 @@ class Form:
         return f"[{self.tag}: {answer}]" if self.tag else answer
 
     def value(self, text: str) -> Value | None:
-        """What a written answer means; None for what is not a permutation of the right points."""
-        if self.kind == NUMBER:
-            return round(float(text), 1)
+        """What a written answer means; None for what is not an integer, or not a permutation of the right points."""
+        if self.kind in (NUMBER, INTEGER):
+            number = float(text.replace(",", ""))
+            return round(number, 1) if self.kind == NUMBER else int(number) if number.is_integer() else None
         if self.kind == WORDS:
             return " ".join(text.lower().split())
         return _images(text, self.degree, cycles=self.kind == CYCLES)
@@ -88,10 +98,10 @@ class Form:
             return strict
         text = reply.strip().lower()
         if self.tag:
-            near = re.findall(rf"{re.escape(self.tag)}[^0-9a-z(\[-]{{0,8}}(?:is )?({self._loose})", text)
+            near = re.findall(rf"{_BEGINS}{re.escape(self.tag)}[^0-9a-z(\[-]{{0,8}}(?:is )?({self._loose})", text)
             if near:
                 return self.value(near[-1 if last else 0])
-        anywhere = re.findall(self._loose, text)
+        anywhere = [] if _UNSURE.search(text.replace("’", "'")) else re.findall(self._loose, text)
         return self.value(anywhere[-1]) if anywhere else None
 
     @cached_property
@@ -106,14 +116,15 @@ class Form:
 
     @cached_property
     def _loose(self) -> str:
-        return _LOOSE.get(self.kind) or self._words
+        return _LOOSE.get(self.kind) or rf"{_BEGINS}{_NEGATED}(?:{self._words}){_ENDS}"
 
 
 def form(task: Task, tag: str) -> Form:
     """The form of a task's answers: numbers where all are numbers, else words."""
     texts = [task.answer_text(answer) for answer in range(min(task.outputs, MOST_WORDS))]
-    if all(re.fullmatch(_PATTERNS[NUMBER], text) for text in texts):
-        return Form(tag)
+    for kind in (INTEGER, NUMBER):
+        if all(re.fullmatch(_PATTERNS[kind], text) for text in texts):
+            return Form(tag, kind)
     return Form(tag, WORDS, words=tuple(texts) if task.outputs <= MOST_WORDS else ())
 
 
@@ -138,6 +149,39 @@ def _points(text: str, degree: int) -> tuple[int, ...]:
     return tuple(int(digits) if len(digits) < 6 else degree for digits in re.findall(r"[0-9]+", text))
 
 
+_THOUGHTS = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad"
+_OPENS = (
+    rf"<\|?(?:start_|begin_of_|[a-z]+:)?(?:{_THOUGHTS})\b[^<>]*>|\[(?:{_THOUGHTS})\]|◁(?:{_THOUGHTS})▷"
+    r"|<\|channel\|>\s*(?:analysis|commentary)\b"
+)
+_CLOSES = (
+    rf"<\|?\s*(?:/\s*|end_|end_of_)(?:[a-z]+:)?(?:{_THOUGHTS})\s*\|?>|\[/(?:{_THOUGHTS})\]|◁/(?:{_THOUGHTS})▷"
+    r"|<\|channel\|>\s*final\s*(?:<\|message\|>)?"
+)
+_MARKS = re.compile(f"({_CLOSES})|{_OPENS}", re.IGNORECASE)
+
+
+def without_reasoning(text: str) -> str:
+    """A reply without what is marked as reasoning. One that has no end goes to the end of the reply; an end without a
+    beginning means that the reply began with reasoning.
+
+    >>> without_reasoning("<think>85, 63: so 74</think>[median: 74]"), without_reasoning("<THINK>perhaps [median: 74]")
+    ('[median: 74]', '')
+    >>> without_reasoning("perhaps [median: 74]</think>[median: 63]")
+    '[median: 63]'
+    """
+    kept = ""
+    at: int | None = 0  # where the answer goes on; None inside of reasoning
+    for mark in _MARKS.finditer(text):
+        if mark[1]:  # an end
+            kept = "" if at is not None else kept
+            at = mark.end()
+        elif at is not None:
+            kept, at = kept + text[at : mark.start()], None
+    return kept if at is None else kept + text[at:]
+
+
+_UNSURE = re.compile(r"\b(?:do not|don't|cannot|can't|could not|couldn't) (?:know|tell|say)\b|\bno idea\b|\bnot sure\b")
 _REFUSALS = re.compile(
     r"\b(i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:'|no)t|cannot|won't) |as an ai\b|i must decline|i refuse)",
 )

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.asking.answers import CYCLES, IMAGES, Form, form
+from statetrack.asking.answers import CYCLES, IMAGES, INTEGER, Form, form
 from statetrack.asking.rules import Rules
 from statetrack.errors import BadInput
 from statetrack.tasks import Task
@@ -76,7 +76,7 @@ class GroupWording(Wording):
     @cached_property
     def form(self) -> Form:
         if self.style == "ids":
-            return Form(self.tag)
+            return Form(self.tag, INTEGER)
         return Form(self.tag, CYCLES if self.style == "cycles" else IMAGES, self.task.group_object.degree)
 
     def label(self, element: int) -> str:

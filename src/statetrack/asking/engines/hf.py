@@ -11,9 +11,10 @@ from typing import Any
 import torch
 import transformers
 
+from statetrack.asking.answers import without_reasoning
 from statetrack.asking.engines.chat import Chat, common
 from statetrack.asking.engines.memory import RecurrentMemory, memory_for
-from statetrack.asking.episode import CONTEXT, Reply, Request, without_reasoning
+from statetrack.asking.episode import CONTEXT, Reply, Request
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput, need
 

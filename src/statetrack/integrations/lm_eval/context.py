@@ -44,7 +44,8 @@ def too_long(instances: Sequence[Instance]) -> dict[int, int]:
 
 def tokens(model: Any, instance: Instance, room: int) -> int:
     """The tokens that a request takes; where counting bytes settles it, that is enough, since no token is empty."""
-    prompt, rest = instance.args
+    given, rest = instance.args
+    prompt: str = getattr(given, "prompt", given)  # a chat for a server comes wrapped
     if instance.request_type == "generate_until":
         text, answer = prompt, int(rest["max_gen_toks"])
     else:

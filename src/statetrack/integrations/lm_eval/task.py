@@ -16,8 +16,9 @@ from lm_eval.api.task import Task, TaskConfig
 from lm_eval.filters import build_filter_ensemble
 
 from statetrack.asking import Question, question
-from statetrack.asking.answers import Form
+from statetrack.asking.answers import INTEGER, Form, without_reasoning
 from statetrack.asking.prompts import SEED_PROMPT
+from statetrack.asking.secrets import guard, remember_named, scrubbed
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval import published
 from statetrack.integrations.lm_eval.context import too_long
@@ -42,6 +43,8 @@ class Composition(Task):
     OUTPUT_TYPE = "loglikelihood"
 
     def __init__(self, config: Mapping[str, Any]) -> None:
+        guard()  # the harness logs what a server says, and a server may repeat the key that it was sent
+        remember_named(config["metadata"])
         self.VERSION = config["metadata"]["version"]
         self.options = HarnessOptions.read(config["metadata"], self.generates)
         self.group = group_of(config["task"])
@@ -102,7 +105,7 @@ class Composition(Task):
         """The prompt and the answer. The benchmark's own prompt takes the row as it is; `ask` makes the others."""
         if self.options.plain and not shots:
             prompt = SEED_PROMPT.format(group=usual_name(self.group), sequence=doc["input_sequence"], examples="")
-            return Question(prompt, doc["target"], Form())
+            return Question(prompt, doc["target"], Form(kind=INTEGER))
         if self.options.data is not None:
             raise BadInput("published rows have IDs of their own: num_fewshot needs generated ones")
         row = [int(element) for element in doc["input_sequence"].split()]
@@ -171,6 +174,12 @@ class Composition(Task):
         target = self.doc_to_target(doc)
         return target if chat else f" {target}"
 
+    def apply_filters(self) -> list[Instance] | None:
+        """As the harness does, once replies that repeat a key are cleaned: it writes them into its samples."""
+        for instance in self._instances or []:
+            instance.resps = scrubbed(instance.resps)
+        return super().apply_filters()
+
     def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
         """What one document tells every metric."""
         right = self.score(doc, results[0])
@@ -226,4 +235,5 @@ class CompositionGen(Composition):
     def read(self, form: Form, reply: str) -> Any:
         """The value of a reply; None where it has none in the right format."""
         rules = self.options.rules(0)
-        return (form.read_leniently if rules.parser == "lenient" else form.read)(reply, last=rules.thinking)
+        read = form.read_leniently if rules.parser == "lenient" else form.read
+        return read(without_reasoning(reply), last=rules.thinking)
