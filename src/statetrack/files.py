@@ -44,6 +44,16 @@ def check_parent(target: Path) -> None:
         raise BadInput(f"{target} cannot be written: {target.parent} {problem}")
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that takes no file, before anything is spent on what should go there."""
+    probe = folder / f".{uuid.uuid4().hex[:8]}.part"
+    try:
+        probe.write_bytes(b"\0")
+        probe.unlink()
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be written to: {error.strerror or error}") from error
+
+
 def _settle(part: Path) -> None:
     """Wait until what was written is on the disk, so that a rename never shows an empty file after a crash."""
     for path in [*part.rglob("*"), part] if part.is_dir() else [part]:

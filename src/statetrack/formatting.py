@@ -12,7 +12,18 @@ from typing import Any
 
 MOST_NAMED = 5  # files that are named one by one
 DIGITS = 6  # significant ones of numbers in figures and their CSV files
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 RULE = "rounded to three digits; only a 1 reads as 1"
+
+
+def visible(text: str) -> str:
+    r"""A text from elsewhere as a terminal may show it: control characters, and those that turn the direction of
+    writing, are written out; line breaks and tabs stay.
+
+    >>> print(visible("so \x1b[31mred\x07 \u202e"))
+    so \x1b[31mred\x07 \u202e
+    """
+    return CONTROL.sub(lambda sign: ascii(sign[0])[1:-1], text)
 
 
 def fixed(value: float, digits: int = 3) -> str:

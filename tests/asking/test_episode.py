@@ -6,7 +6,6 @@ import pytest
 
 import statetrack as st
 from statetrack.asking import Episode, Reply, Rules, Tokens, dialogue, play
-from statetrack.asking.episode import without_reasoning
 from statetrack.asking.secrets import scrub
 
 MEDIAN = st.task("track_the_stat.median")  # seed 0: 85 63 51 26, medians 85 74 63 57
@@ -113,7 +112,6 @@ def test_reasoning_is_not_kept_unless_asked() -> None:
     game = episode()
     assert say(game, "<think>hm [median: 1]</think>\n[median: 85]") == ["right"]
     assert contents(game)[-1] == "[median: 85]"
-    assert without_reasoning("a <think>b</think>") == "a <think>b</think>"
 
 
 def test_hidden_reasoning_is_kept_when_asked() -> None:

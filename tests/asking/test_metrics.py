@@ -71,7 +71,8 @@ def test_steps_and_positions() -> None:
 
 def test_the_summary_says_how_episodes_ended_and_what_they_cost() -> None:
     found = summary([record("x"), record("+", "server")])
-    assert found["ended"] == {"done": 0, "wrong": 1, "format": 0, "refusal": 0, "context": 0, "limit": 0, "server": 1}
+    assert found["ended"] == {"done": 0, "wrong": 1, "format": 0, "refusal": 0, "context": 0, "limit": 0, "server": 1,
+                              "truncated": 0, "time": 0}  # fmt: skip
     assert found["tokens"]["sent"] == 20
     assert found["accuracy"]["n"] == 2
     assert summary([]) == {"episodes": 0}

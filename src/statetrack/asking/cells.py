@@ -20,7 +20,7 @@ from typing import Any
 
 from statetrack.asking.dialogue import dialogue
 from statetrack.asking.engines import Engine, check, engine, subject
-from statetrack.asking.episode import SERVER
+from statetrack.asking.episode import FAULTS
 from statetrack.asking.rules import FORCED, REGIMES, STYLES, Rules
 from statetrack.asking.run import ask, cell
 from statetrack.asking.solvers import Explicit, Human, Solver, solver, split_subject
@@ -82,7 +82,7 @@ def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
         length=first.length, model=name, engine=lambda: _engine(name, work.device, count), store=store,
         forced=FORCED in first.protocol,
     )  # fmt: skip
-    failed = [record.episode.detail for record in records if record.episode.ended == SERVER]
+    failed = [record.episode.detail for record in records if record.episode.ended in FAULTS]
     (_failing.add if len(failed) == len(records) else _failing.discard)(name)
     asked = {record.cell.seed: record for record in records}
     for sample in work.cells:

@@ -10,27 +10,30 @@ lines around the same two calls.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from statetrack.asking.answers import is_refusal
+from statetrack.asking.answers import is_refusal, without_reasoning
 from statetrack.asking.dialogue import Dialogue, Turn
 from statetrack.asking.prompts import OK
 from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS, Tokens
 from statetrack.errors import unknown
+from statetrack.formatting import visible
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 
 Message = dict[str, str]
 
 RIGHT, WRONG, FORMAT, REFUSAL = "right", "wrong", "format", "refusal"
 CONTEXT, LIMIT, SERVER = "context", "limit", "server"
+TRUNCATED, TIME = "truncated", "time"
 DONE, RUNNING = "done", "running"
 FAILURES = (WRONG, FORMAT, REFUSAL)
 """Outcomes that are the model's own: they end an episode in the survival curve."""
-INTERRUPTIONS = (CONTEXT, LIMIT, SERVER)
+INTERRUPTIONS = (CONTEXT, LIMIT, SERVER, TRUNCATED, TIME)
 """What cuts an episode off without a word about the model: censored in the survival curve."""
+FAULTS = (CONTEXT, SERVER, TRUNCATED, TIME)
+"""Those of them that a server or our own request is to blame for: no score, and asked again."""
 LETTERS = {RIGHT: "+", WRONG: "x", FORMAT: "f", REFUSAL: "r"}
 
 NO_REPLY = "-"  # what stands in the history for an empty reply, which servers refuse
@@ -41,7 +44,8 @@ class Reply:
     """What came back. `failure` is one of INTERRUPTIONS, with `detail` for people, where nothing usable came.
 
     `refused` says that the server kept the answer back, such as by a content filter: without an answer it is a refusal,
-    whatever the text.
+    whatever the text. `cut` says that the reply ends where its room did: unless its answer was whole by then, it is
+    none.
     """
 
     text: str = ""
@@ -50,6 +54,7 @@ class Reply:
     failure: str | None = None
     detail: str = ""
     refused: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,11 @@ class Episode:
         if reply.failure:
             return self.interrupt(reply.failure, reply.detail)
         turn = self.dialogue.turns[self.at]
+        reply = replace(reply, text=sendable(reply.text), reasoning=sendable(reply.reasoning))
         text = without_reasoning(reply.text)
+        if not self.counts(reply):
+            used = f"a reply cut off at {self.dialogue.rules.most_tokens} tokens, before its answer was whole"
+            return self.interrupt(TRUNCATED, f"{used}; --room gives it more")
         outcome = self._grade(text, turn, reply.refused)
         self.outcomes.append(outcome)
         self.replies.append(reply.text)
@@ -122,11 +131,17 @@ class Episode:
             self._check_limit()
         return outcome
 
+    def counts(self, reply: Reply) -> bool:
+        """Whether a reply is one: nothing failed, and one that was cut off holds its answer between brackets."""
+        form, text = self.dialogue.form, without_reasoning(reply.text)
+        whole = bool(form.tag) and not self.dialogue.rules.thinking and form.read(text) is not None
+        return not reply.failure and (whole or not reply.cut)
+
     def interrupt(self, kind: str, detail: str = "") -> str:
         """End the episode for a reason that is not the model's answer; what was answered stays."""
         if kind not in INTERRUPTIONS:
             raise unknown("interruption", kind, INTERRUPTIONS)
-        self.status, self.detail = kind, scrub(detail)
+        self.status, self.detail = kind, visible(sendable(scrub(detail)))
         return kind
 
     def _check_limit(self) -> None:
@@ -196,16 +211,13 @@ class Episode:
             self.messages.append({"role": "assistant", "content": reply})
 
 
-_THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+def sendable(text: str) -> str:
+    r"""A text without halves of characters, which cannot be sent on.
 
-
-def without_reasoning(text: str) -> str:
-    """A reply without the marked reasoning in front of it.
-
-    >>> without_reasoning("<think>85, 63: so 74</think>[median: 74]")
-    '[median: 74]'
+    >>> sendable("[mode: 85] \ud83d")
+    '[mode: 85] ?'
     """
-    return _THOUGHT.sub("", text, count=1)
+    return text.encode("utf-8", "replace").decode()
 
 
 def play(dialogue: Dialogue, reply: Callable[[list[Message]], str | Reply]) -> Episode:

@@ -31,6 +31,11 @@ class Solver:
     def needs_model(self) -> bool:
         return False
 
+    @property
+    def costs(self) -> bool:
+        """Whether a reply costs something that is not given again: a model's work, or a person's."""
+        return self.needs_model
+
     def prepare(self, request: Request) -> Request:
         """The request as it is sent to the model."""
         return request
@@ -62,6 +67,10 @@ class Explicit(Solver):
     @property
     def needs_model(self) -> bool:
         return self.inner.needs_model
+
+    @property
+    def costs(self) -> bool:
+        return self.inner.costs
 
     def prepare(self, request: Request) -> Request:
         inner = self.inner.prepare(request)
@@ -128,6 +137,7 @@ class Human(Solver):
     """A person, who types the bare answer; the form around it is added."""
 
     read: Callable[[Request], str] = lambda request: input(f"{request.turn.text} > ")
+    costs = True
 
     def reply(self, request: Request) -> str:
         return request.dialogue.form.write(self.read(request).strip())

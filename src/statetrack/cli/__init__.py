@@ -34,6 +34,7 @@ from statetrack.cli import (
     train,
 )
 from statetrack.errors import BadInput
+from statetrack.formatting import visible
 from statetrack.version import __version__
 
 app = typer.Typer(
@@ -122,6 +123,6 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _refuse(message: str) -> int:
-    line = " ".join(message.split())
+    line = visible(" ".join(message.split()))
     print(f"statetrack: {line}", file=sys.stderr)
     return 2

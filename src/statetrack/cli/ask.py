@@ -11,7 +11,7 @@ import typer
 from statetrack.cli.output import print_json, print_table
 from statetrack.cli.progress import progress
 from statetrack.errors import BadInput
-from statetrack.formatting import fixed, plural
+from statetrack.formatting import fixed, plural, visible
 
 if TYPE_CHECKING:
     from statetrack.asking import Rules
@@ -48,6 +48,9 @@ def command(
     room: Annotated[int, typer.Option(help="Tokens a reply may have; 0: 32 instant, 2048 thinking.")] = 0,
     limit: Annotated[int, typer.Option(help="Tokens an episode may use before it is cut off; 0: any.")] = 0,
     batch: Annotated[int, typer.Option(help="Episodes side by side.")] = 16,
+    episode_seconds: Annotated[
+        float | None, typer.Option(help="Seconds that an episode may take; then it has failed, and is asked on later.")
+    ] = None,
     device: Annotated[str, typer.Option(help="For hf: auto, cpu or cuda.")] = "auto",
     teacher_forced: Annotated[bool, typer.Option(help="For hf: score all turns in one pass.")] = False,
     compat: Annotated[bool, typer.Option(help="Count as the original does: a perfect run has 299.")] = False,
@@ -63,6 +66,7 @@ def command(
     from statetrack.asking import metrics
     from statetrack.asking.engines import engine
     from statetrack.asking.run import ask
+    from statetrack.asking.secrets import guard
     from statetrack.results.records import DONE
 
     if samples < 1 or first < 0 or batch < 1:
@@ -76,13 +80,18 @@ def command(
     if who.needs_model and not model:
         raise BadInput(f"solver {who.name} needs a model: --model hf:PATH_OR_NAME or PROVIDER/MODEL")
 
+    guard()
     options = {"device": device} if model.startswith("hf:") else {}
     with progress("words bar percent left", "asking", samples) as move:
         records = ask(
             chosen, rules, who, numbers, length=length, model=model, out=out, forced=teacher_forced,
             engine=lambda: engine(model, batch=batch, **options),
             report=lambda ended, turns: move(completed=ended, description=f"asking, {turns:,} turns"),
+            seconds=episode_seconds, warn=lambda line: print(f"statetrack: {line}", file=sys.stderr),
         )  # fmt: skip
+    if not records:
+        print(f"statetrack: {plural(samples, 'sample')} in the hands of others, and none asked", file=sys.stderr)
+        raise typer.Exit(1)
     episodes = [record.episode for record in records]
     whole = [record.episode for record in records if record.status == DONE]  # a server's failure is in no mean
     cell = records[0].cell
@@ -104,12 +113,14 @@ def command(
 
 
 def _failures(records: list[AskedRecord], samples: int, out: Path | None) -> str:
-    """What a server left undone, in one line. Episodes that it failed are in no number above."""
-    failed = [record.episode.detail for record in records if not record.finished]
+    """What was left undone, in one line. Episodes that failed are in no number above."""
+    failed = [record.reason for record in records if not record.finished]
     left = samples - len(records)
     gave_up = f", so {left} more were not asked" if left else ""
     kept = "what was answered is kept, and the same command goes on from there" if out else "--out DIR would keep them"
-    return f"the server failed in {plural(len(failed), 'episode')} ({failed[0]}){gave_up}; {kept}"
+    if not failed:
+        return f"{plural(left, 'sample')} in the hands of another process; {kept}"
+    return visible(f"the server failed in {plural(len(failed), 'episode')} ({failed[0]}){gave_up}; {kept}")
 
 
 def _print_estimate(

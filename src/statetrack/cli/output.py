@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from statetrack.formatting import CONTROL, visible
+
 UNCUT = 10_000  # columns where output is not a terminal: a program that reads lines should find them whole
 GAP = 2  # between two columns
 UNBROKEN = 16  # a cell of at most this many characters stays on one line
@@ -17,7 +19,9 @@ Row = Sequence[str]
 
 def print_json(fields: Any) -> None:
     """One JSON value; NaN and infinity, which not every program can read, are refused."""
-    print(json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
+    # JSON leaves some control characters as they are, and a terminal would obey them.
+    print("\n".join(CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", line) for line in text.split("\n")))
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], groups: int = 0) -> None:
@@ -27,7 +31,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], groups: i
     """
     from rich.console import Console
 
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    cells = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     width = Console().width if sys.stdout.isatty() else UNCUT
     if _total(_natural(headers, cells)) <= width:
         _print_columns(headers, cells, _natural(headers, cells))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from statetrack.results import claims
 from statetrack.results.cell import Cell
 from statetrack.results.pace import CostBySubject, Pace
 from statetrack.results.plans import PlannedCell, Sweep
-from statetrack.results.records import FAILED, FINISHED, SKIPPED, Record, no_result
+from statetrack.results.records import FAILED, FINISHED, SKIPPED, AskedRecord, Record, no_result
 from statetrack.results.store import Damage, Store, is_complete
 from statetrack.sweeps.prune import Pruner
 from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit, units_of
@@ -180,7 +180,10 @@ class Schedule:
                 self.waiting.append((time.monotonic() + AGAIN, unit.of([cell])))
                 continue
             with claim:
-                record = self.store.read(cell)
-                if record is None:
+                record = self.store.record(cell)
+                finished = record is not None and record.finished
+                if isinstance(record, AskedRecord) and not finished:  # a dialogue that was cut off keeps its replies
+                    self.store.write(replace(record, status=status, reason=reason))
+                elif record is None or not finished:
                     self.store.write(no_result(cell, status, reason, seconds=0.0))
-            self._count(cell, Outcome(record.status if record else status, 0.0, reason))
+            self._count(cell, Outcome(record.status if record and finished else status, 0.0, reason))

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from statetrack.errors import BadInput, OutOfMemory
+from statetrack.files import check_writable
 from statetrack.models import SequenceModel, check
 from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
 from statetrack.results.cell import STREAM
@@ -114,6 +115,8 @@ def train_many(
     streams = (stream,) if stream else ()
     job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn)
     with kept_in(out) as store:
+        if store:
+            check_writable(store.folder)
         saved = checkpoint_path(store, cells) if store else None
         results = {result.cell.seed: result for result in run_job(job, store, saved)}
         if saved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from inspect_ai.event import ModelEvent
 from statetrack import BadInput, task
 from statetrack.asking import Episode, Reply, Request, Rules, dialogue, results
 from statetrack.asking.engines import engine as any_engine
+from statetrack.integrations.inspect import guard, replies
 from statetrack.integrations.inspect.engine import InspectEngine, engine
 from tests.integrations.inspect.loopback import BAD, Answer, Loopback, error, good, serve
 
@@ -153,15 +155,76 @@ def test_a_full_context_is_named_as_such(served, answer):
     assert len(server.bodies) == 1
 
 
-def test_a_model_that_talks_too_long_is_taken_at_its_word(served):
-    _, asked = served(lambda n, body: good("Well, let me think about", "length", completion_tokens=32))
-    assert asked.replies([request()])[0].text == "Well, let me think about"
+@pytest.mark.parametrize("usage", [{"completion_tokens": 32}, {"completion_tokens": 0}])
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [("Well, let me think about", "truncated"), ("[mode: 8", "truncated"), ("[mode: 85], because 85 is", "right"),
+     ("[mode: 84], because", "wrong")],
+)  # fmt: skip
+def test_a_reply_that_ends_by_length_counts_only_if_its_answer_was_whole(served, usage, text, outcome):
+    """Also where the server does not say how many tokens it gave."""
+    _, asked = served(lambda n, body: good(text, "length", **usage))
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
+    assert episode.receive(asked.replies([episode.request()])[0]) == outcome
+    thinking = Episode(dialogue(task("track_the_stat.mode"), Rules(regime="thinking", room=32), 0, 8))
+    assert thinking.receive(asked.replies([thinking.request()])[0]) == "truncated"
 
 
-def test_reasoning_that_uses_up_the_room_is_a_limit(served):
+@pytest.mark.parametrize("text", [" ", "\n\t ", "\u2003"])
+def test_a_reply_of_white_space_is_the_servers_failure(served, text):
+    server, asked = served(lambda n, body: good(text), max_retries=1)
+    [reply] = asked.replies([request()])
+    assert (reply.failure, reply.detail, len(server.bodies)) == ("server", "an empty reply (2 tries)", 2)
+
+
+def test_counts_that_cannot_be_are_not_taken(served):
+    _, asked = served(lambda n, body: good("[mode: 85]", prompt_tokens=-5, completion_tokens=10**30))
+    [reply] = asked.replies([request()])
+    assert (reply.tokens.sent, reply.tokens.generated) == (0, 10**9)
+
+
+@pytest.mark.parametrize("kind", ["long", "packed", "many characters"])
+def test_a_reply_without_end_is_cut_off_while_it_is_read(served, kind):
+    answers = {
+        "long": {"body": b" " * (guard.MOST_BYTES + 1)},
+        "packed": {"body": gzip.compress(os.urandom(2**17)), "headers": {"content-encoding": "gzip"}},
+        "many characters": good("8" * (replies.MOST_CHARACTERS + 1)),
+    }
+    _, asked = served(lambda n, body: answers[kind], max_retries=0)
+    [reply] = asked.replies([request()])
+    assert reply.failure == "server"
+    assert len(repr(reply)) < 2000
+
+
+def test_half_a_character_does_not_break_the_next_request(served):
+    body = good("[mode: 85] X")
+    body["body"] = body["body"].replace(b"X", b"\\ud83d")
+    server, asked = served(lambda n, sent: body, max_retries=0)
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 3))
+    while (turn := episode.request()) is not None:
+        episode.receive(asked.replies([turn])[0])
+    assert (episode.status, len(server.bodies)) == ("done", 3)
+    assert server.bodies[1]["messages"][2]["content"] == "[mode: 85] ?"
+
+
+def test_what_a_server_says_is_shown_and_not_sent_to_the_terminal(served):
+    _, asked = served(lambda n, body: error(401, "no\x1b[2J\x9b31m\x07"), max_retries=0)
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 3))
+    episode.receive(asked.replies([episode.request()])[0])
+    assert "\\x1b[2J" in episode.detail or "\\\\x1b" in episode.detail
+    assert not any(ord(sign) < 32 or 126 < ord(sign) < 160 for sign in episode.detail)
+
+
+def test_an_episode_has_its_time(served):
+    _, asked = served(lambda n, body: BAD["time-out"])
+    [reply] = asked.replies_as_they_come([request()], lambda place, reply: None, 0.5)
+    assert reply.failure == "time"
+
+
+def test_reasoning_that_uses_up_the_room_is_no_score(served):
     _, asked = served(lambda n, body: good("", "length", completion_tokens=2048))
     [reply] = asked.replies([request(regime="thinking")])
-    assert (reply.failure, reply.detail) == ("limit", "no answer within 2048 tokens")
+    assert (reply.failure, reply.detail) == ("truncated", "no answer within 2048 tokens")
 
 
 def test_a_content_filter_is_a_refusal(served):

@@ -85,6 +85,7 @@ def test_statetrack_ask_says_what_failed_and_goes_on(tmp_path, key, capsys):
         assert "Error code: 500" in first.err
         assert json.loads(first.out)["ended"] == {
             "done": 2, "wrong": 0, "format": 0, "refusal": 0, "context": 0, "limit": 0, "server": 1,
+            "truncated": 0, "time": 0,
         }  # fmt: skip
         asked, healthy = len(server.bodies), True
         assert main([*command, "--out", str(tmp_path)]) == 0

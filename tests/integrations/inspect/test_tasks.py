@@ -143,15 +143,15 @@ def test_a_limit_censors_and_does_not_zero(run, limit, least):
     assert len(log.samples[0].messages) == 1 + 2 * record.max_length
 
 
-def test_a_full_context_censors(run):
+def test_a_full_context_is_an_error_and_no_score(run):
     async def answer(said: Said) -> str | ModelOutput:
         if len(numbers(said)) == 5:
             return ModelOutput.from_content("scripted", "too long", stop_reason="model_length")
         return await true_mode(said)
 
     log = run(st.track_the_stat(samples=1, turns=9), scripted("full", answer))
-    assert (metrics(log)["avg_max_length"], metrics(log)["censored"]) == (4, 1)
-    assert log.samples[0].scores["episode"].explanation == "context: too long"
+    assert (log.status, log.samples[0].scores) == ("error", None) or log.samples[0].scores == {}
+    assert "ModelFailed('too long')" in log.samples[0].error.message
 
 
 def test_permutations_whole_by_length(run):

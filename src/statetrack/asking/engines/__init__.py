@@ -6,10 +6,10 @@ back as a reply with a failure, so that the others keep what they have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from statetrack import spec
 from statetrack.asking.episode import Reply, Request
@@ -34,6 +34,28 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back what it holds."""
+
+
+@runtime_checkable
+class StreamingEngine(Protocol):
+    """An engine that tells of every reply when it comes, though others are still under way."""
+
+    def replies_as_they_come(
+        self, requests: Sequence[Request], arrived: Callable[[int, Reply], None], seconds: float | None
+    ) -> list[Reply]:
+        """As `replies`; `arrived` is called with the place of each that came. After so many seconds the others fail."""
+
+
+def replies(
+    engine: Engine, requests: Sequence[Request], arrived: Callable[[int, Reply], None], seconds: float | None = None
+) -> list[Reply]:
+    """The replies of any engine, each told of as soon as it is there."""
+    if isinstance(engine, StreamingEngine):
+        return engine.replies_as_they_come(requests, arrived, seconds)
+    given = engine.replies(requests)
+    for place, reply in enumerate(given):
+        arrived(place, reply)
+    return given
 
 
 def subject(model: str) -> str:

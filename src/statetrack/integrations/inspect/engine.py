@@ -9,7 +9,7 @@ generation options, and what else its provider takes. Keys come from the environ
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -22,11 +22,12 @@ from pydantic import ValidationError
 
 from statetrack import spec
 from statetrack.asking.engines import UNMEASURED
-from statetrack.asking.episode import SERVER, Reply, Request
+from statetrack.asking.episode import SERVER, TIME, Reply, Request
 from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.errors import BadInput
-from statetrack.integrations.inspect.failures import Attempt, hidden, judge, plain
+from statetrack.integrations.inspect.failures import Attempt, judge, plain
+from statetrack.integrations.inspect.guard import guarded
 from statetrack.integrations.inspect.replies import MessageHistory, read
 
 RETRIES = 5
@@ -44,7 +45,8 @@ class InspectEngine:
     def __init__(
         self, model: Model, name: str, batch: int = 16, retries: int = RETRIES, wait: float = FIRST_WAIT
     ) -> None:
-        self.model, self.name, self.batch, self.retries, self.wait = model, name, batch, retries, wait
+        self.model = guarded(model)
+        self.name, self.batch, self.retries, self.wait = name, batch, retries, wait
         # The providers' clients belong to one event loop, so it lives as long as the engine. It has a thread of its own
         # because the caller may already run inside a loop, as in a notebook.
         self._open = ExitStack()
@@ -52,7 +54,12 @@ class InspectEngine:
 
     def replies(self, requests: Sequence[Request]) -> list[Reply]:
         """One reply per request, in the same order. What failed to the end is a reply with a failure."""
-        under_way = self._portal.start_task_soon(self._all, list(requests))
+        return self.replies_as_they_come(requests, lambda place, reply: None, None)
+
+    def replies_as_they_come(
+        self, requests: Sequence[Request], arrived: Callable[[int, Reply], None], seconds: float | None
+    ) -> list[Reply]:
+        under_way = self._portal.start_task_soon(self._all, list(requests), arrived, seconds)
         try:
             return under_way.result()
         except BaseException:  # Ctrl-C: do not leave requests running that nobody waits for
@@ -63,16 +70,28 @@ class InspectEngine:
         self._portal.call(self.model.__aexit__, None, None, None)
         self._open.close()
 
-    async def _all(self, requests: list[Request]) -> list[Reply]:
-        replies: list[Reply] = [Reply()] * len(requests)
+    async def _all(
+        self, requests: list[Request], arrived: Callable[[int, Reply], None], seconds: float | None
+    ) -> list[Reply]:
+        late = Reply(failure=TIME, detail="no reply within the seconds of its episode")
+        replies: list[Reply] = [late] * len(requests)
+        refused: list[BadInput] = []
 
         async def fill(at: int) -> None:
-            replies[at] = await self._patiently(requests[at])
+            with anyio.move_on_after(seconds):
+                replies[at] = await self._patiently(requests[at])
+                try:
+                    arrived(at, replies[at])
+                except BadInput as error:  # it cannot be kept: what is under way is not paid for either
+                    refused.append(error)
+                    group.cancel_scope.cancel()
 
         async with anyio.create_task_group() as group:
             for at in range(len(requests)):
                 # A task of its own also bounds memory: Inspect's record of events ends with the task.
                 group.start_soon(fill, at)
+        if refused:
+            raise refused[0]
         return replies
 
     async def _patiently(self, request: Request) -> Reply:
@@ -96,7 +115,7 @@ class InspectEngine:
         except Exception as error:  # a provider may raise anything over a malformed reply
             return judge(error, self.model)
         reply = read(output, request.room)
-        return Attempt(replace(reply, detail=hidden(reply.detail, self.model)), again=reply.failure == SERVER)
+        return Attempt(reply, again=reply.failure == SERVER)
 
     def _pause(self, tried: int, wanted: float | None) -> float:
         """Seconds before the next try: as long as the server wants, or twice as long as before, give or take half."""

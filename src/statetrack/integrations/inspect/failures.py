@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from rich.text import Text
 from tenacity import RetryError
 
 from statetrack.asking.episode import CONTEXT, SERVER, Reply
-from statetrack.asking.secrets import HIDDEN, scrub
+from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput
 
 LONGEST = 300  # characters of an error that are kept
@@ -46,7 +45,7 @@ def judge(error: Exception, model: Model) -> Attempt:
     """
     error = _meant(error)
     status = _status(error)
-    text = said(error, model)
+    text = said(error)
     stays = status is not None and 400 <= status < 500 and status not in PASSING
     if stays and _FULL.search(text):
         return Attempt(Reply(failure=CONTEXT, detail=text), again=False)
@@ -70,11 +69,11 @@ def _status(error: BaseException | None) -> int | None:
     return None
 
 
-def said(error: Exception, model: Model) -> str:
+def said(error: Exception) -> str:
     """An error in one line, without keys."""
     error = _meant(error)
     words = getattr(error, "provider_message", None) or str(error)
-    line = " ".join(hidden(f"{type(error).__name__}: {words}", model).split())
+    line = " ".join(scrub(f"{type(error).__name__}: {words}").split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 
@@ -99,28 +98,3 @@ def plain(error: BaseException) -> str:
     """What an error of Inspect says, on one line and without its markup."""
     said = error.message if isinstance(error, PrerequisiteError) else error
     return " ".join(Text.from_markup(str(said)).plain.split()) or type(error).__name__
-
-
-class _Scrubbing(logging.Filter):
-    """Keeps keys out of the log of calls that Inspect writes beside its results."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = scrub(record.getMessage()), ()
-        for name in ("error", "stacktrace"):
-            if hasattr(record, name):
-                setattr(record, name, scrub(str(getattr(record, name))))
-        return True
-
-
-_SCRUBBING = _Scrubbing()
-
-
-def hide_keys_in_traces() -> None:
-    """From now on, and once only however often it is called."""
-    logging.getLogger("inspect_ai.model._model").addFilter(_SCRUBBING)
-
-
-def hidden(text: str, model: Model) -> str:
-    """A text without the model's own key, wherever that came from."""
-    key = model.api.api_key
-    return scrub(text.replace(key, HIDDEN) if key and len(key) >= 8 else text)

@@ -14,8 +14,12 @@ from inspect_ai.model import (
     ModelUsage,
 )
 
-from statetrack.asking.episode import CONTEXT, LIMIT, SERVER, Message, Reply
+from statetrack.asking.episode import CONTEXT, SERVER, TRUNCATED, Message, Reply
 from statetrack.asking.tokens import NO_TOKENS, Tokens
+
+MOST_TOKENS = 10**9  # that one request can have had
+MOST_CHARACTERS = 2**20  # of a reply, its reasoning included
+LONGEST = 300  # characters of what a server says that are kept as a reason
 
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
@@ -45,32 +49,40 @@ def tokens(usage: ModelUsage | None) -> Tokens:
     """
     if usage is None:
         return NO_TOKENS
-    cached = usage.input_tokens_cache_read or 0
-    new = usage.input_tokens + (usage.input_tokens_cache_write or 0)
-    return Tokens(new + cached, new, cached, usage.output_tokens, usage.reasoning_tokens or 0)
+    cached = _count(usage.input_tokens_cache_read)
+    new = _count(usage.input_tokens) + _count(usage.input_tokens_cache_write)
+    return Tokens(new + cached, new, cached, _count(usage.output_tokens), _count(usage.reasoning_tokens))
+
+
+def _count(told: int | None) -> int:
+    """What a server says that it counted, where that can be."""
+    return min(max(told or 0, 0), MOST_TOKENS)
 
 
 def read(output: ModelOutput, room: int) -> Reply:
     """What a provider gave. A reply that cannot be used is the server's failure, and may be asked for again.
 
-    A model that talks until its room is used up is taken at its word, unless all of the room went into reasoning: then
-    a limit has cut it off. A reply that ends by length before its room is used up was cut off by the server.
+    A reply that ends by length before its room is used up was cut off by the server. Where all of the room is used, or
+    the server does not say how much was, the reply is marked as cut: it counts only if its answer was whole by then.
     """
     spent = tokens(output.usage)
     if output.empty:
         return Reply(tokens=spent, failure=SERVER, detail=output.error or "a reply without a message")
-    text = output.completion
+    text, reasoning = output.completion, _reasoning(output)
+    if len(text) + len(reasoning) > MOST_CHARACTERS:
+        many = f"{len(text) + len(reasoning):,} characters"
+        return Reply(tokens=spent, failure=SERVER, detail=f"a reply of {many} to a request for {room} tokens")
     if output.stop_reason == "model_length":
-        return Reply(tokens=spent, failure=CONTEXT, detail=output.error or text or "the context is full")
+        return Reply(tokens=spent, failure=CONTEXT, detail=output.error or text[:LONGEST] or "the context is full")
     if output.stop_reason == "content_filter":
         return Reply(text, tokens=spent, refused=True)
-    if output.stop_reason == "max_tokens" and 0 < spent.generated < room:
+    cut = output.stop_reason == "max_tokens"
+    if cut and 0 < spent.generated < room:
         return Reply(tokens=spent, failure=SERVER, detail=f"a reply cut off after {spent.generated} of {room} tokens")
-    if output.stop_reason == "max_tokens" and not text:
-        return Reply(tokens=spent, failure=LIMIT, detail=f"no answer within {room} tokens")
-    if not text:
-        return Reply(tokens=spent, failure=SERVER, detail="an empty reply")
-    return Reply(text, _reasoning(output), spent)
+    if not text.strip():
+        kind, what = (TRUNCATED, f"no answer within {room} tokens") if cut else (SERVER, "an empty reply")
+        return Reply(tokens=spent, failure=kind, detail=what)
+    return Reply(text, reasoning, spent, cut=cut)
 
 
 def _reasoning(output: ModelOutput) -> str:

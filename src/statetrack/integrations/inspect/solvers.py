@@ -7,17 +7,16 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-from inspect_ai.event import ModelEvent
-from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, input_screen
 
 from statetrack import asking, spec
-from statetrack.asking.episode import CONTEXT, SERVER, Episode, Reply, Request
+from statetrack.asking.episode import FAULTS, SERVER, Episode, Reply, Request
 from statetrack.asking.solvers import Human
 from statetrack.asking.tokens import NO_TOKENS
-from statetrack.integrations.inspect.failures import hidden, hide_keys_in_traces, judge, said, said_in_one_line
+from statetrack.integrations.inspect.failures import said, said_in_one_line
+from statetrack.integrations.inspect.guard import guarded
 from statetrack.integrations.inspect.replies import MessageHistory, read
 from statetrack.integrations.inspect.samples import dialogue_of
 from statetrack.results import schema
@@ -38,12 +37,11 @@ def for_log(record: KeptEpisode) -> dict[str, Any]:
 
 def plays(who: asking.Solver) -> Solver:
     """The episode, with what was answered kept after every turn: a limit may end the solver at any of them."""
-    hide_keys_in_traces()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         with said_in_one_line():
             episode = Episode(dialogue_of(state.metadata))
-        chat, model = MessageHistory(), get_model()
+        chat, model = MessageHistory(), guarded(get_model())
         state.store.set(RECORD, for_log(episode.record()))
         while (request := episode.request()) is not None:
             if who.needs_model:
@@ -58,7 +56,7 @@ def plays(who: asking.Solver) -> Solver:
             if not reply.failure:
                 state.messages = [*chat.of(request.messages), output.message]
         state.store.set(RECORD, for_log(episode.record()))
-        if episode.status == SERVER:
+        if episode.status in FAULTS:
             raise ModelFailed(episode.detail)
         return state
 
@@ -77,27 +75,12 @@ async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[
         except LimitExceededError:
             raise
         except Exception as error:
-            _hide_keys(model)
-            reply = judge(error, model).reply
-            if reply.failure != CONTEXT:
-                raise ModelFailed(said(error, model)) from None
-            return ModelOutput.from_content(model.name, "", error=reply.detail), reply
+            raise ModelFailed(said(error)) from None
         reply = read(output, room)
         spent += reply.tokens
         if reply.failure != SERVER:
             break
     return output, replace(reply, tokens=spent)
-
-
-def _hide_keys(model: Model) -> None:
-    """Take keys out of what Inspect has noted about a failed call: a server may repeat the one it was sent."""
-    for event in transcript().events:
-        if isinstance(event, ModelEvent) and event.error:
-            event.error = hidden(event.error, model)
-            event.traceback = hidden(event.traceback or "", model)
-            event.traceback_ansi = hidden(event.traceback_ansi or "", model)
-            event.call = None
-            transcript()._event_updated(event)  # else the copy on disk keeps what was there
 
 
 @solver
