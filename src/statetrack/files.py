@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
+import stat
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from statetrack.errors import BadInput
+
+ABANDONED = 3600.0  # seconds after which a half-written file that nobody has added to is nobody's
 
 
 @contextmanager
@@ -119,3 +124,63 @@ def copy_whole(path: Path, target: Path) -> None:
     """Copy one file in the same way."""
     with together(target) as (part,):
         shutil.copyfile(path, part)
+
+
+def clean(target: Path) -> None:
+    """Remove what killed writers of this file, or folder, left beside it."""
+    long_ago = time.time() - ABANDONED
+    for part in target.absolute().parent.glob(f".{_literal(target.name)}.{'[0-9a-f]' * 8}.part"):
+        if max(path.lstat().st_mtime for path in [part, *part.rglob("*")]) < long_ago:
+            _remove(part)
+
+
+def _literal(name: str) -> str:
+    """A name as a pattern that matches it alone."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
+
+
+def read_bounded(path: Path | str, most: int) -> bytes:
+    """A plain file of at most so many bytes. All else is an OSError at once: a folder, a pipe, a device without end."""
+    with _plain_file(path) as (handle, size):
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has {size:,} bytes, more than the {most:,} that are read", str(path))
+        return _read(handle, size)
+
+
+def read_start(path: Path | str, count: int) -> bytes:
+    """The first bytes of a plain file, as many as `count` or all."""
+    with _plain_file(path) as (handle, size):
+        return _read(handle, min(size, count))
+
+
+@contextmanager
+def open_plain(path: Path | str) -> Iterator[BinaryIO]:
+    """A plain file, to be read piece by piece."""
+    with _plain_file(path) as (handle, _), open(handle, "rb", closefd=False) as file:
+        yield file
+
+
+class _plain_file:
+    """The handle of a plain file and its size. A class: as a generator it would take longer than the reading."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = path
+
+    def __enter__(self) -> tuple[int, int]:
+        self.handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would make us wait
+        found = os.fstat(self.handle)
+        if not stat.S_ISREG(found.st_mode):
+            os.close(self.handle)
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+            raise OSError(errno.EINVAL, f"it is {what}, not a plain file", str(self.path))
+        return self.handle, found.st_size
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self.handle)
+
+
+def _read(handle: int, count: int) -> bytes:
+    data = os.read(handle, count)
+    while len(data) < count and (more := os.read(handle, count - len(data))):
+        data += more
+    return data

@@ -12,6 +12,16 @@ from torch import Tensor
 
 from statetrack.errors import BadInput, need
 from statetrack.files import write_whole
+from statetrack.results import seal
+from statetrack.results.schema import BadRecord
+
+
+class Damaged(BadInput):
+    """A file that does not hold what was saved."""
+
+    def __init__(self, path: Path, why: object) -> None:
+        super().__init__(f"{path} is damaged or not a statetrack checkpoint ({why}); remove it to start over")
+        self.why = why
 
 
 def fingerprint(description: dict[str, Any]) -> str:
@@ -20,21 +30,24 @@ def fingerprint(description: dict[str, Any]) -> str:
 
 
 def save(path: Path, tensors: dict[str, Tensor], note: dict[str, Any]) -> None:
-    """Tensors and a JSON note in one safetensors file."""
+    """Tensors and a JSON note in one safetensors file, with a checksum of it."""
     safetensors = need("safetensors.torch", "train", "saving weights")
     arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_whole(path, safetensors.save(arrays, {"statetrack": json.dumps(note)}))
+    told = json.dumps({seal.SUM: seal.UNSEALED} | {key: each for key, each in note.items() if key != seal.SUM})
+    write_whole(path, seal.seal_tensors(safetensors.save(arrays, {"statetrack": told})))
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """What `save` wrote; a damaged file is named."""
     safetensors = need("safetensors", "train", "reading weights")
     try:
+        note = seal.check_tensors(path)
         with safetensors.safe_open(path, framework="pt") as file:
-            note = json.loads(file.metadata()["statetrack"])
             return {name: file.get_tensor(name) for name in file.keys()}, note  # noqa: SIM118 (not a dict)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, OSError) as error:
-        raise BadInput(f"{path} is damaged or not a statetrack checkpoint ({error}); remove it to start over") from None
+    except OSError as error:
+        raise Damaged(path, error.strerror or error) from None
+    except (safetensors.SafetensorError, BadRecord) as error:
+        raise Damaged(path, error) from None
 
 
 def load_for(path: Path, run: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,12 @@ class Keeper:
         state = checkpoint.load_for(self.path, self.identity) if self.path else None
         if state is None:
             return
+        assert self.path is not None
         saved_tensors, note = state
+        try:
+            self._check(saved_tensors, note)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise checkpoint.Damaged(self.path, error) from None
         with torch.no_grad():
             for name, tensor in self.matrices().items():
                 tensor.copy_(saved_tensors[name])
@@ -234,6 +240,25 @@ class Keeper:
                 setattr(p, key, value)
         self.run.losses = note["losses"]
         self.run.tokens, self.run.seconds = note["tokens"], note["seconds"]
+
+    def _check(self, held: dict[str, Tensor], note: dict[str, Any]) -> None:
+        """Whether a run can go on from it: the shapes and types of this one, and numbers where it has not diverged."""
+        for p, saved, losses in zip(self.run.progress, note["progress"], note["losses"], strict=True):
+            own = p.to_dict()
+            kinds = {key: type(value) for key, value in saved.items() if key != "diverged_at"}
+            if kinds != {key: type(value) for key, value in own.items() if key != "diverged_at"}:
+                raise ValueError("its progress is not that of a run")
+            if type(losses) is not list or type(saved["diverged_at"]) not in (int, NoneType):
+                raise ValueError("its losses are not those of a run")
+        going_on = torch.tensor([saved["diverged_at"] is None for saved in note["progress"]])
+        for name, tensor in self.matrices().items():
+            found = held[name]
+            if found.dtype != tensor.dtype or found.shape != tensor.shape:
+                raise ValueError(f"{name} is {found.dtype} of shape {tuple(found.shape)}")
+            if not torch.isfinite(found[going_on]).all():
+                raise ValueError(f"{name} holds what is not a number")
+        if type(note["tokens"]) is not int or type(note["seconds"]) is not float:
+            raise ValueError("its tokens or seconds are not numbers")
 
     def save_when_due(self, last: bool) -> None:
         if self.path is None or not (last or time.monotonic() - self.saved_at >= SAVE_SECONDS):

@@ -222,14 +222,26 @@ def seeds_to_train(missing: list[int], saved: Path | None) -> list[int]:
     """
     if saved is None or not saved.exists():
         return missing
-    begun = sorted(set(checkpoint.load(saved)[1]["seeds"]))
+    begun = checkpoint.load(saved)[1].get("seeds")
+    if not isinstance(begun, list) or not all(type(seed) is int for seed in begun):
+        raise checkpoint.Damaged(saved, "it names no seeds")
     if set(missing) <= set(begun):
-        return begun
+        return sorted(set(begun))
     saved.unlink()
     return missing
 
 
 def _train_cells(job: Job, store: Store | None, saved: Path | None, weights: bool) -> Iterator[Result]:
+    try:
+        yield from _go_on(job, store, saved, weights)
+    except checkpoint.Damaged as error:  # found before the first step
+        assert saved is not None
+        job.warn(f"the checkpoint {saved.name} is damaged ({error.why}); its cells start anew")
+        saved.unlink(missing_ok=True)
+        yield from _go_on(job, store, saved, weights)
+
+
+def _go_on(job: Job, store: Store | None, saved: Path | None, weights: bool) -> Iterator[Result]:
     length, subject = job.cells[0].length, job.cells[0].subject
     seeds = seeds_to_train([cell.seed for cell in job.cells], saved)
     runs = [(seed, rate) for seed in seeds for rate in job.rules.rates]
