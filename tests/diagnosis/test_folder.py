@@ -13,7 +13,7 @@ import pytest
 
 import statetrack as st
 from statetrack.cli import main
-from statetrack.results import Cell, Store, TrainingRecord, merge
+from statetrack.results import Cell, Store, TrainingRecord, merge, seal
 from statetrack.results.diagnosis import comparison, of_cell, of_dict, read, rounded
 from statetrack.results.records import FAILED, no_result
 from statetrack.results.sections import SHAPES
@@ -165,11 +165,11 @@ def test_a_diagnosis_of_a_newer_version_is_refused_and_stays(
     st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu")
     assert main(["diagnose", str(tmp_path), "--length", "16", "--stream", "64"]) == 0
     (path,) = (tmp_path / "diagnosis").glob("?" * 20 + ".json")
-    newer = path.read_text().replace('"format": 1', '"format": 2')
-    path.write_text(newer)
+    newer = seal.seal(seal.unseal(path.read_bytes()) | {"format": 2})
+    path.write_bytes(newer)
     assert main(["diagnose", str(tmp_path)]) != 0
     assert "needs a newer version" in capsys.readouterr().err
-    assert path.read_text() == newer
+    assert path.read_bytes() == newer
 
 
 def test_a_diagnosis_of_an_earlier_version_is_read_and_has_a_mechanism() -> None:

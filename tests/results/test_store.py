@@ -47,8 +47,8 @@ def test_a_cell_survives_its_file(protocol: dict, seed: int, tmp_path_factory: p
 
 
 def test_failed_and_skipped_cells_have_a_record_and_no_result(tmp_path: Path) -> None:
-    store, cell = Store(tmp_path), Cell("t", "s", 1, 0, {})
     for state, finished in (("done", True), ("diverged", True), ("failed", False), ("skipped", False)):
+        store, cell = Store(tmp_path / state), Cell("t", "s", 1, 0, {})
         store.write(replace(made(cell), status=state) if finished else no_result(cell, state, "?"))
         assert (store.read(cell) is not None) == finished
         assert store.record(cell) is not None

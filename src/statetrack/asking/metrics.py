@@ -223,7 +223,7 @@ def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
         "length": cell.length,
         "episodes": len(episodes),
         **({"failed": len(group) - len(episodes)} if failures else {}),
-        "avg_max_length": counted.get("avg_max_length") if cell.protocol["way"] == "turns" else None,
+        "avg_max_length": counted.get("avg_max_length") if cell.protocol.get("way") == "turns" else None,
         "violation_rate": None if FORCED in cell.protocol else counted.get("violation_rate"),
         "accuracy": accuracy(episodes)["accuracy"],
         "input tokens": spent.sent,

@@ -14,6 +14,7 @@ import typer
 from statetrack.cli import (
     ask,
     audit,
+    check,
     data,
     demo,
     diagnose,
@@ -58,6 +59,7 @@ VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-c
     "play": (play.command, "Play a task yourself."),
     "sweep": (sweep.command, "Run every cell of a sweep into a folder."),
     "status": (status.command, "How far a folder has got, and how long is left."),
+    "check": (check.command, "What of a folder is damaged, in conflict, stale or foreign."),
     "results": (results.command, "The main numbers of a folder, or all as CSV or Parquet."),
     "diagnose": (diagnose.command, "Why each trained model of a folder stops tracking."),
     "report": (report.command, "A folder as one HTML page that works offline."),
@@ -70,6 +72,8 @@ VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-c
 for _name, (_command, _line) in VERBS.items():
     app.command(_name, short_help=_line)(_command)
 
+PATHS = ("--out", "--csv", "--parquet", "--hf", "--figures", "--latex")  # an empty path would be the current folder
+EMPTY = tuple(f"{each}=" for each in PATHS)
 UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser that typer brings, whichever it is
 
 
@@ -96,9 +100,13 @@ def _top(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give the exit code: 0 done, 1 findings, 2 bad input, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for option, each in zip(["", *given], given):
+        if each in EMPTY or (not each and (option in PATHS or not option.startswith("--"))):
+            return _refuse(f"{each or option or 'a name'} is empty; write . for the folder where you are")
     before = signal.signal(signal.SIGTERM, _interrupt)  # a polite kill also leaves no half-written file
     try:
-        code = app(arguments, prog_name="statetrack", standalone_mode=False)
+        code = app(given, prog_name="statetrack", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except BadInput as error:

@@ -17,23 +17,27 @@ if TYPE_CHECKING:
 def command(
     folders: Annotated[list[Path], typer.Argument(help="Folders of cells.")],
     out: Annotated[Path, typer.Option(help="The folder that gets them all; it may hold cells already.")],
-) -> None:
-    """Join folders from several machines. Of two records of a cell the better one stays.
+) -> int:
+    """Join folders from several machines. Of two records of a cell the better one stays, with what only the other has.
+
+    Two results of one cell that differ are both kept, one of them aside, and named; then the exit code is 1.
 
     Example: statetrack merge from-laptop from-cluster --out all
     """
     from statetrack.results import merge
 
-    report(merge(folders, out), out)
+    return report(merge(folders, out), out)
 
 
-def report(joined: MergeSummary, out: Path) -> None:
+def report(joined: MergeSummary, out: Path) -> int:
     """Say what came in, and compare the diagnosed cells again if there are more."""
     from statetrack.results import Store
     from statetrack.verdicts.comparison import compare_again
 
     for damage in joined.damaged:
         print(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
+    for conflict in joined.conflicts:
+        print(f"conflict, kept aside: {conflict} differs", file=sys.stderr)
     there = f"{joined.kept} {'was' if joined.kept == 1 else 'were'} there already"
     more = f"; {plural(joined.evaluations, 'evaluation')} added to them" if joined.evaluations else ""
     noun = "diagnosis" if joined.diagnoses == 1 else "diagnoses"
@@ -41,3 +45,4 @@ def report(joined: MergeSummary, out: Path) -> None:
     if joined.diagnoses:
         compare_again(Store(out))
     print(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{more}{diagnosed}")
+    return 1 if joined.conflicts else 0

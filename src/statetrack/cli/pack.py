@@ -34,11 +34,11 @@ def command(
 def unpack(
     archive: Annotated[Path, typer.Argument(help="A file that pack wrote.")],
     folder: Annotated[Path, typer.Argument(help="The folder that gets the cells; it may hold some already.")],
-) -> None:
+) -> int:
     """Put the cells of a packed file into a folder.
 
     Example: statetrack unpack demo.tar.gz demo-results
     """
     from statetrack.results import unpack
 
-    report(unpack(archive, folder), folder)
+    return report(unpack(archive, folder), folder)

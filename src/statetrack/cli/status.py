@@ -49,6 +49,8 @@ def _print(standing: Status) -> None:
         print(f"skipped {count}: {reason}")
     for line in by_reason(standing.failures):
         print(line)
+    for holder in standing.still:
+        print(f"not moving: {holder}")
     for damage in standing.damaged:
         print(f"damaged: {damage}")
     if standing.foreign:

@@ -16,7 +16,7 @@ from typing import Any
 from statetrack.data.formats import ARROW_FILE, ArrowStream, Format, by_ending, describe_folder
 from statetrack.data.rows import Chunk, DataRequest
 from statetrack.errors import BadInput
-from statetrack.files import check_parent, together
+from statetrack.files import check_parent, clean, together
 from statetrack.tasks.groups import Group
 
 __all__ = ["METADATA", "DataRequest", "beside", "write"]
@@ -46,6 +46,8 @@ def _write_file(request: DataRequest, out: Path, progress: Progress) -> str:
     kind = by_ending(out)
     if out.is_dir():
         raise BadInput(f"{out} cannot be written: it is a folder")
+    clean(out)
+    clean(beside(out))
     chunks = _begun(request)
     with together(out, beside(out)) as (data, about):
         sha256 = _fill(kind(data), chunks, progress)
@@ -62,6 +64,7 @@ def _write_folder(request: DataRequest, folder: Path, progress: Progress) -> str
     strangers = {path.name for path in folder.iterdir()} - FOLDER_FILES if folder.exists() else set()
     if strangers:
         raise BadInput(f"{folder} cannot be written: it holds other files, such as {min(strangers)}")
+    clean(folder)
     chunks = _begun(request)
     with together(folder) as (part,):
         part.mkdir()

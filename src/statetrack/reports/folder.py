@@ -11,13 +11,11 @@ from typing import Any
 
 from statetrack.asking.episode import SERVER
 from statetrack.asking.rules import how
-from statetrack.errors import BadInput
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.figures.series import HOW, Series, series_of
-from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecord, status
+from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecord, plans, status
 from statetrack.results.cell import ASK
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
-from statetrack.results.folder_status import ORDER
 from statetrack.results.plans import RULES, oldest_rules
 from statetrack.results.records import DIVERGED, FAILED, FINISHED
 from statetrack.verdicts.ablations import ComparedCell
@@ -136,11 +134,11 @@ class Folder:
 def read(path: Path) -> Folder:
     """Read the folder once; what is damaged or cannot be read is left out and named."""
     store = Store.existing(path)
-    folder = Folder(path, _status(store), rules=oldest_rules(store))
+    folder = Folder(path, status(store), rules=oldest_rules(store))
     folder.cells = list(store.records())
     folder.versions = Counter(record.version for record in folder.cells)
-    if isinstance(folder.status, _Unplanned):
-        folder.notices.append(folder.status.why)
+    for plan in (each for each in folder.status.damaged if each.path.parent.name == plans.FOLDER):
+        folder.notices.append(f"{plan}. What is missing is not known.")
     asked = [record for record in folder.cells if record.cell.kind == ASK and record.status in (*FINISHED, FAILED)]
     trained = [record for record in folder.cells if isinstance(record, TrainingRecord) and record.finished]
     whole = [record for record in trained if record.at_length.accuracy is not None and record.at_length.interval]
@@ -163,23 +161,6 @@ def read(path: Path) -> Folder:
         )
     _read_diagnoses(folder, store)
     return folder
-
-
-class _Unplanned(Status):
-    """The standing of a folder whose plan is damaged: what is missing is not known."""
-
-    why = ""
-
-
-def _status(store: Store) -> Status:
-    try:
-        return status(store)
-    except BadInput as error:
-        found = Counter(record.status for record in store.records())
-        counts = {name: found[name] for name in ORDER}
-        known = _Unplanned(counts, {}, list(store.damaged()), [], Counter(), 0, None, foreign=store.foreign())
-        known.why = f"{error}. What is missing is not known."
-        return known
 
 
 def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) -> None:

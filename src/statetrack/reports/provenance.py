@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from statetrack.asking.solvers import split_subject
-from statetrack.errors import BadInput
 from statetrack.reports.folder import Folder
 from statetrack.results import Store, Sweep, TrainingRecord, plans
 from statetrack.results.cell import ASK, STREAM
@@ -45,10 +44,7 @@ def _counted(names: Iterable[str]) -> str:
 
 def commands(folder: Folder) -> list[str]:
     """The sweeps of the folder, then each training that is of no sweep."""
-    try:
-        sweeps = list(plans.saved(Store.existing(folder.path)))
-    except BadInput:  # its plan is damaged, which the page says elsewhere
-        sweeps = []
+    sweeps = list(plans.saved(Store.existing(folder.path)))
     made = [_sweep(each, folder) for each in sweeps]
     made += _trainings(folder, {cell.key for sweep in sweeps for cell in sweep.cells})
     if len(made) > MOST:
@@ -85,7 +81,8 @@ def _training(records: list[TrainingRecord], folder: Folder) -> list[str]:
 
 
 def _optional(rules: dict[str, Any], steps: int) -> list[str]:
-    rates = ",".join(map(str, rules.get("rates", [])))
+    given = rules.get("rates", [])
+    rates = ",".join(map(str, given if isinstance(given, list) else [given]))
     return [*([f"--lr {rates}"] if rates else []), *([f"--stream {steps}"] if steps else [])]
 
 

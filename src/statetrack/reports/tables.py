@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -168,7 +169,7 @@ def costs(folder: Folder) -> Table | None:
 
 
 def _middle(rows: Sequence[dict[str, Any]], name: str) -> float | int | None:
-    known = [row[name] for row in rows if row[name] is not None]
+    known = [row[name] for row in rows if row[name] is not None and math.isfinite(row[name])]
     value = median(known) if known else None
     return int(value) if value is not None and name != "seconds" else value
 

@@ -1,16 +1,19 @@
 """Join folders of cells, and pack a folder into one file and back.
 
 The better record of a cell stays: a result before a reason why it was skipped, that before a failure; among equals the
-one that is there, with the evaluations of both. Its diagnosis goes with it.
+one that is there, with the evaluations, replies and weights of both. Its diagnosis goes with it. Two results that
+differ are both kept (`results/conflicts.py`).
+
+An archive ends in a list of the SHA-256 of its files, as `sha256sum` writes it. One of an earlier version has none.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import os
 import re
-import shutil
 import tarfile
 import tempfile
 import zlib
@@ -20,16 +23,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from statetrack.errors import BadInput
-from statetrack.files import copy_whole, together
+from statetrack.files import copy_whole, open_plain, together
+from statetrack.results import conflicts
+from statetrack.results.conflicts import Conflict
 from statetrack.results.diagnosis import FOLDER, of_cell, path_of
 from statetrack.results.records import Record, TrainingRecord, is_better, same_weights, unite
+from statetrack.results.seal import MOST_JSON, same_tensors
 from statetrack.results.store import Damage, Store
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
-SIDE = re.compile(r"[0-9a-f]{20}\.(json|safetensors)")
+SIDE = re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors)")
 DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
+LIST = "SHA256SUMS"
+MOST_UNPACKED, MOST_RATIO = 2**28, 100  # bytes of any archive; how often its own size one may have beyond that
+PIECE = 2**20  # bytes read at a time
 
 
 @dataclass
@@ -41,6 +50,7 @@ class MergeSummary:
     evaluations: int = 0  # taken into records that were there
     diagnoses: int = 0  # taken
     damaged: list[Damage] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)  # results that differ from those that count
 
 
 def merge(sources: list[Path], target: Path) -> MergeSummary:
@@ -59,28 +69,49 @@ def merge(sources: list[Path], target: Path) -> MergeSummary:
                 continue
             _take(store, home, record, joined)
             joined.diagnoses += _take_diagnosis(store, home, record)
+        _take_aside(store, home, joined)
         _take_hidden(store, home)
     return joined
 
 
 def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> None:
-    """A record that is new or better comes with its files as they are; of one that is as good, the evaluations."""
+    """A record that is new or a result where there was none comes with its files as they are; of another, what the one
+    that is there lacks.
+    """
     there = home.record(record.cell)
-    if there is None or is_better(record, there):
+    if there is None or (record.finished and not there.finished):
         home.path(record.cell, "safetensors").unlink(missing_ok=True)  # left by a run that was killed before its record
         home.adopt(record.cell, [*store.files(record.cell, "safetensors"), *store.files(record.cell)])
         joined.taken += 1
         return
-    joined.kept += 1
+    joined.taken += is_better(record, there)
+    joined.kept += not is_better(record, there)
+    ours, theirs = home.weights(record.cell), store.weights(record.cell)
+    what = conflicts.difference(there, record)
+    if what is None and record.finished and ours and theirs and not same_tensors(ours, theirs):
+        what = "weights"
+    if what:
+        joined.conflicts.append(conflicts.set_aside(home.folder, record, theirs, what))
     united = unite(there, record)
-    if not (isinstance(united, TrainingRecord) and isinstance(there, TrainingRecord)):
-        return
     if united != there:
         home.write(united)
+    if isinstance(united, TrainingRecord) and isinstance(there, TrainingRecord):
         joined.evaluations += sum(each not in there.evaluations for each in united.evaluations)
-    weights = store.weights(record.cell)
-    if weights and same_weights(record, there) and home.weights(record.cell) is None:
-        copy_whole(weights, home.path(record.cell, "safetensors"))
+    if theirs and ours is None and same_weights(record, there):
+        copy_whole(theirs, home.path(record.cell, "safetensors"))
+
+
+def _take_aside(store: Store, home: Store, joined: MergeSummary) -> None:
+    """What was set aside there is set aside here."""
+    for path, record in conflicts.aside(store.folder):
+        there = home.record(record.cell) if isinstance(record, Record) else None
+        if isinstance(record, str):
+            joined.damaged.append(Damage(path, record))
+        elif there is not None and (what := conflicts.difference(there, record) or "weights"):
+            weights = path.with_suffix(".safetensors")
+            joined.conflicts.append(
+                conflicts.set_aside(home.folder, record, weights if weights.exists() else None, what)
+            )
 
 
 def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
@@ -88,7 +119,7 @@ def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
     there = home.record(record.cell)
     if not (isinstance(record, TrainingRecord) and isinstance(there, TrainingRecord)):
         return False
-    if of_cell(store, record.cell) is None or of_cell(home, record.cell) or there.training != record.training:
+    if of_cell(store, record.cell) is None or of_cell(home, record.cell) or not same_weights(there, record):
         return False
     path = path_of(store, record.cell)
     target = home.folder / FOLDER / path.name
@@ -120,11 +151,18 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
         paths += [path for cell in cells for path in store.files(cell, "safetensors")]
     if diagnoses:
         paths += [path_of(store, cell) for cell in cells if of_cell(store, cell)]
+    paths += [path for path, record in conflicts.aside(folder) if isinstance(record, Record)]
+    if weights:
+        paths += [path for path in folder.glob("*.conflict.safetensors") if SIDE.fullmatch(path.name)]
     paths += _hidden(store, checkpoints)
     with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            sums = []
             for path in sorted(paths):
-                _add(tar, path, str(path.relative_to(folder)))
+                name, data = str(path.relative_to(folder)), path.read_bytes()
+                sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+                _add(tar, data, name)
+            _add(tar, "".join(sums).encode(), LIST)
         stream.flush()
     return len(cells)
 
@@ -142,9 +180,8 @@ def _compressed(file: IO[bytes], archive: Path) -> Any:
     return gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+def _add(tar: tarfile.TarFile, data: bytes, name: str) -> None:
     """A member with nothing of this machine in it."""
-    data = path.read_bytes()
     member = tarfile.TarInfo(name)
     member.size, member.mode = len(data), 0o644
     tar.addfile(member, io.BytesIO(data))
@@ -160,11 +197,12 @@ def unpack(archive: Path, folder: Path) -> MergeSummary:
             with tempfile.TemporaryFile(dir=place) as plain:
                 _decompress(archive, plain)
                 with tarfile.open(fileobj=plain, mode="r:") as tar:
-                    for member in tar:
-                        _extract(tar, member, archive, Path(place))
+                    sums = {member.name: _extract(tar, member, archive, Path(place)) for member in tar}
                 plain.seek(tar.offset)
-                if plain.read().strip(b"\0"):  # a header that cannot be read looks like the end
-                    raise tarfile.ReadError
+                while piece := plain.read(PIECE):
+                    if piece.strip(b"\0"):  # a header that cannot be read looks like the end
+                        raise tarfile.ReadError
+                _compare(sums, archive, Path(place))
         except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BadInput(
                 f"{archive} cannot be read: it is not a whole tar file, or not one that pack wrote"
@@ -176,23 +214,47 @@ def unpack(archive: Path, folder: Path) -> MergeSummary:
 
 def _decompress(archive: Path, to: IO[bytes]) -> None:
     """The tar file itself, from its beginning."""
-    with archive.open("rb") as file:
+    with open_plain(archive) as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
+        size, most = 0, max(MOST_UNPACKED, MOST_RATIO * os.fstat(file.fileno()).st_size)
         with gzip.open(file) if compressed else file as source:
-            shutil.copyfileobj(source, to)
+            while piece := source.read(PIECE):
+                size += len(piece)
+                if size > most:
+                    raise BadInput(f"{archive} unpacks to more than {most:,} bytes; nothing was taken")
+                to.write(piece)
     to.seek(0)
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> None:
-    known = any(pattern.fullmatch(member.name) for pattern in (SIDE, PLAN, SCRATCH, DIAGNOSIS))
-    source = tar.extractfile(member) if member.isfile() and known and ".." not in member.name else None
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> str:
+    """Take a file out, and give its SHA-256."""
+    known = member.name == LIST or any(each.fullmatch(member.name) for each in (SIDE, PLAN, SCRATCH, DIAGNOSIS))
+    plain = member.isfile() and not member.issparse()  # a sparse one has few bytes there and any number here
+    source = tar.extractfile(member) if plain and known and ".." not in member.name else None
     if source is None:
         raise BadInput(f"{archive} holds {member.name!r}, which does not belong in a packed folder; nothing was taken")
+    if member.name.endswith((".json", LIST)) and member.size > MOST_JSON:
+        raise BadInput(f"{archive} holds {member.name} of {member.size:,} bytes; more than {MOST_JSON:,} are not taken")
     target = place / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    with source, target.open("wb") as file:
-        shutil.copyfileobj(source, file)
+    digest = hashlib.sha256()
+    with source, target.open("xb") as file:
+        while piece := source.read(PIECE):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def _compare(sums: dict[str, str], archive: Path, place: Path) -> None:
+    """Whether all that is listed is there as it was. An archive of an earlier version has no list."""
+    if sums.pop(LIST, None) is None:
+        return
+    lines = (place / LIST).read_text(errors="replace").splitlines()
+    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    for name in sorted(listed.keys() | sums.keys()):
+        if listed.get(name) != sums.get(name):
+            raise BadInput(f"{archive} is damaged: {name} is not what was packed; nothing was taken")
 
 
 def _parent(folder: Path) -> Path:

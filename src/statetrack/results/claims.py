@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import os
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from statetrack.errors import BadInput
+from statetrack.files import read_start
 from statetrack.results.cell import Cell
-from statetrack.results.store import Store
+from statetrack.results.store import Store, open_lock
+
+STILL = 1800.0  # seconds without a trace of work after which a holder is named
 
 
 class Claim:
@@ -39,13 +45,12 @@ class Claim:
 
 def take(store: Store, cell: Cell, since: int | None = None) -> Claim | None:
     """Claim a cell, or None where somebody else has it. `since` (ns) is when the work began that it is part of."""
-    folder = store.hidden / "claims"
-    path = folder / f"{cell.key}.lock"
+    path = store.hidden / "claims" / f"{cell.key}.lock"
     while True:
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = open_lock(path)
         except FileNotFoundError:
-            folder.mkdir(parents=True, exist_ok=True)
+            store.make("claims")
             continue
         try:
             locked = _lock(handle, fcntl.LOCK_EX, path)
@@ -58,23 +63,81 @@ def take(store: Store, cell: Cell, since: int | None = None) -> Claim | None:
         if not _is_at(path, handle):  # the last holder removed the name between our opening and our locking
             os.close(handle)
             continue
+        if os.fstat(handle).st_uid != os.geteuid():  # left by another user who was killed: ours takes its place
+            path.unlink(missing_ok=True)
+            os.close(handle)
+            continue
+        os.ftruncate(handle, 0)
+        os.write(handle, f"{os.getpid()} {_host()}".encode())
         moment = since or time.time_ns()
         os.utime(handle, ns=(moment, moment))
         return Claim(path, handle)
+
+
+@functools.cache
+def _host() -> str:
+    return socket.gethostname()
 
 
 def running(store: Store) -> Iterator[tuple[str, int]]:
     """(key, since) of every cell that somebody holds now; cells that are run together have the same `since`."""
     for path in sorted((store.hidden / "claims").glob("*.lock")):
         try:
-            handle = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:  # released meanwhile, or no lock of ours
             continue
         try:
             if not _lock(handle, fcntl.LOCK_SH, path):
                 yield path.stem, os.fstat(handle).st_mtime_ns
         finally:
             os.close(handle)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has claimed a cell and shows no sign of work: is stopped, or has written nothing for long."""
+
+    what: str
+    who: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: claimed by {self.who}, {self.why}"
+
+
+def still(store: Store, cells: Iterable[Cell], now: float | None = None) -> Iterator[Holder]:
+    """Those of the holders of these cells that do not move."""
+    moment = time.time() if now is None else now
+    for cell in cells:
+        path = store.hidden / "claims" / f"{cell.key}.lock"
+        try:
+            pid, _, host = read_start(path, 300).decode(errors="replace").partition(" ")
+        except OSError:  # released meanwhile
+            continue
+        checkpoints = store.hidden.glob(f"work/*/{cell.siblings}.*")
+        traces = [moved for each in (path, store.path(cell), *checkpoints) if (moved := _moved(each))]
+        quiet = moment - max(traces, default=moment)
+        who = f"process {pid} on {host}" if host else "an earlier version"
+        if host == _host() and _is_stopped(pid):
+            yield Holder(str(cell), who, "which is stopped")
+        elif quiet >= STILL:
+            yield Holder(str(cell), who, f"which has written nothing for {quiet / 3600:.1f} h")
+
+
+def _moved(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
+
+
+def _is_stopped(pid: str) -> bool:
+    """By a signal or a debugger; only Linux tells."""
+    try:
+        told = Path(f"/proc/{int(pid)}/stat").read_text()
+    except (OSError, ValueError):
+        return False
+    return told.rpartition(")")[2].split()[0] in ("T", "t")
 
 
 def _lock(handle: int, kind: int, path: Path) -> bool:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from statetrack.errors import BadInput
-from statetrack.files import write_whole
-from statetrack.results import schema
+from statetrack.files import read_bounded, write_whole
+from statetrack.results import schema, seal
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import FAILED, Record
 from statetrack.results.schema import BadRecord
@@ -186,7 +185,7 @@ def write_comparison(store: Store, comparison: Comparison) -> None:
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
-    write_whole(path, (json.dumps(data, allow_nan=False) + "\n").encode())
+    write_whole(path, seal.seal(data))
 
 
 def of_cell(store: Store, cell: Cell) -> Diagnosis | None:
@@ -202,7 +201,7 @@ def of_cell(store: Store, cell: Cell) -> Diagnosis | None:
 
 def read(path: Path) -> Diagnosis:
     """The diagnosis in a file; raises ValueError where there is none that is whole."""
-    diagnosis = of_dict(json.loads(path.read_bytes()))
+    diagnosis = of_dict(seal.unseal(read_bounded(path, seal.MOST_JSON)))
     return replace(diagnosis, cell=diagnosis.cell.identity) if diagnosis.cell else diagnosis
 
 
@@ -211,7 +210,7 @@ def comparison(store: Store) -> Comparison | None:
     path = store.folder / FOLDER / COMPARISON
     if not path.exists():
         return None
-    data = json.loads(path.read_bytes())
+    data = seal.unseal(read_bounded(path, seal.MOST_JSON))
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadRecord(f"it is not of format {FORMAT}")
     return schema.read(Comparison, data)

@@ -9,6 +9,7 @@ from typing import Any
 
 from statetrack.results import claims, plans
 from statetrack.results.pace import CostBySubject, Pace
+from statetrack.results.plans import Sweep
 from statetrack.results.records import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Record
 from statetrack.results.store import Damage, Store
 
@@ -29,6 +30,7 @@ class Status:
     seconds_left: float | None
     beyond: int = 0  # results of no sweep of this folder
     foreign: list[str] = field(default_factory=list)  # names of files that are not ours
+    still: list[str] = field(default_factory=list)  # holders of a cell that do not move
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -36,12 +38,15 @@ class Status:
             "failures": [f"{each.cell}: {each.reason}" for each in self.failures],
             "skipped_because": dict(self.skipped), "units_running": self.workers, "seconds_left": self.seconds_left,
             "sweeps": self.sweeps, "of_no_sweep": self.beyond, "not_ours": self.foreign,
+            "not_moving": self.still,
         }  # fmt: skip
 
 
 def status(store: Store) -> Status:
     """Read the whole folder once."""
-    sweeps = list(plans.saved(store))
+    read = list(plans.found(store))
+    sweeps = [plan for plan in read if isinstance(plan, Sweep)]
+    broken = [plan for plan in read if isinstance(plan, Damage)]
     planned = plans.entries(sweeps)
     lacking: dict[str, list[int]] = {}
     statuses: dict[str, str] = {}
@@ -80,7 +85,8 @@ def status(store: Store) -> Status:
             sweep.name: _count(standing(planned_cell.cell.key, planned_cell.streams) for planned_cell in sweep.entries)
             for sweep in sweeps
         },
-        damaged=damaged,
+        damaged=[*damaged, *broken],
+        still=[str(holder) for holder in claims.still(store, [planned[key].cell for key in running])],
         failures=failures,
         skipped=skipped,
         workers=workers,

@@ -30,7 +30,7 @@ def read(data: dict[str, Any]) -> Record:
     shared = {"version": "0.1.0", **shared}
     if cell.kind == ASK and "outcomes" in data:
         episode = {field.name: data[field.name] for field in fields(EpisodeRecord) if field.name in data}
-        return schema.read(AskedRecord, shared | {"episode": episode})
+        return checked(schema.read(AskedRecord, shared | {"episode": episode}))
     if "accuracy" in data:
         training = {name: data[name] for name in TRAINING if name in data}
         parts = {"training": training, "evaluations": _evaluations(data, old_cell)}

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.errors import BadInput
-from statetrack.files import write_whole
+from statetrack.files import read_bounded, write_whole
+from statetrack.results import seal
 from statetrack.results.cell import Cell
-from statetrack.results.store import Store
+from statetrack.results.store import Damage, Store
 
 RULES = 2  # the rules of verdicts that are in force (docs/claims.md); a plan keeps those under which it was made
 FIRST_RULES = 1  # of plans that say nothing of it
+FOLDER = "plans"
+MOST_PLAN = 2**28  # bytes: some millions of cells
 SHIPPED = (  # with 0.1.0, which did not note it
     "demo", "design", "design-full", "groups", "length-generalisation", "permutations", "regular", "track-the-stat",
 )  # fmt: skip
@@ -86,22 +89,25 @@ def save(store: Store, sweep: Sweep) -> None:
         "protocols": [json.loads(text) for text in protocols],
         "cells": rows,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(plan, separators=(",", ":")).encode())
+    store.make(FOLDER)
+    write_whole(path, seal.seal(plan))
 
 
 def _rules_at(path: Path) -> int:
     """Those of a plan that is there already. One that is damaged may be as old as any."""
     if not path.exists():
         return RULES
-    try:
-        return _read(path).rules
-    except BadInput:
-        return FIRST_RULES
+    plan = _read(path)
+    return plan.rules if isinstance(plan, Sweep) else FIRST_RULES
 
 
 def saved(store: Store) -> Iterator[Sweep]:
-    """The sweeps of a folder."""
+    """The sweeps of a folder; plans that are damaged are left out."""
+    yield from (plan for plan in found(store) if isinstance(plan, Sweep))
+
+
+def found(store: Store) -> Iterator[Sweep | Damage]:
+    """The sweeps of a folder, or what is wrong with a plan."""
     yield from map(_read, _paths(store))
 
 
@@ -132,12 +138,12 @@ def _paths(store: Store) -> list[Path]:
 
 
 def _path(store: Store, name: str) -> Path:
-    return store.hidden / "plans" / f"{name}.json"
+    return store.hidden / FOLDER / f"{name}.json"
 
 
-def _read(path: Path) -> Sweep:
+def _read(path: Path) -> Sweep | Damage:
     try:
-        plan: dict[str, Any] = json.loads(path.read_bytes())
+        plan: dict[str, Any] = seal.unseal(read_bounded(path, MOST_PLAN))
         protocols = plan["protocols"]
         rows = tuple(
             _entry(_cell(key, task, subject, length, seed, protocols[protocol]), *rest)
@@ -145,8 +151,10 @@ def _read(path: Path) -> Sweep:
         )
         shipped = plan.get("shipped", plan["name"] in SHIPPED)
         return Sweep(plan["name"], plan["about"], united(rows), shipped, int(plan.get("rules", FIRST_RULES)))
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise BadInput(f"{path} is damaged; remove it, and the next sweep into the folder writes it anew") from error
+    except OSError as error:
+        return Damage(path, error.strerror or str(error))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return Damage(path, "a damaged plan; the next run of its sweep into the folder writes it anew")
 
 
 def _entry(

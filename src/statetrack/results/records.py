@@ -32,6 +32,7 @@ from statetrack.version import __version__
 
 FORMAT = 1
 DONE, DIVERGED, FAILED, SKIPPED = "done", "diverged", "failed", "skipped"
+MOST_TOKENS = 10**15  # of an episode: more than all servers of the world give in a day
 FINISHED = (DONE, DIVERGED)
 STATUSES = (DONE, DIVERGED, FAILED, SKIPPED)
 
@@ -285,6 +286,11 @@ class EpisodeRecord:
     tokens: dict[str, int]
     logprobs: list[float] | None = None  # of each reply, where it was read in one teacher-forced pass
 
+    def problem(self) -> str | None:
+        """What its numbers cannot be, beyond their types."""
+        wrong = next((name for name, count in self.tokens.items() if not 0 <= count <= MOST_TOKENS), None)
+        return f"{self.tokens[wrong]} is no number of tokens ({wrong})" if wrong else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class AskedRecord(Record):
@@ -301,13 +307,25 @@ KINDS: dict[str, type[Record]] = {kind.kind: kind for kind in (Record, TrainingR
 
 def unite(there: Record, comes: Record) -> Record:
     """Of two records of one cell the better: a result before a reason why it was skipped, that before a failure; among
-    equals the one that is there, with the evaluations of both.
+    equals the one that is there, with the evaluations of both. Without a result, the replies of the longer dialogue
+    stay, whatever became of the cell since.
     """
     if is_better(comes, there):
         there, comes = comes, there
-    if not (isinstance(there, TrainingRecord) and isinstance(comes, TrainingRecord)):
-        return there
-    return there.with_evaluations(comes.evaluations, not same_weights(there, comes))
+    if isinstance(there, TrainingRecord) and isinstance(comes, TrainingRecord):
+        return there.with_evaluations(comes.evaluations, not same_weights(there, comes))
+    return there if there.finished else with_replies(there, comes)
+
+
+def with_replies(told: Record, other: Record) -> Record:
+    """What is told of a cell that has no result, with the replies that were paid for: those of whoever has more."""
+    if isinstance(other, AskedRecord) and _replies(other) > _replies(told):
+        return replace(other, status=told.status, reason=told.reason, version=told.version)
+    return told
+
+
+def _replies(record: Record) -> int:
+    return len(record.episode.replies) if isinstance(record, AskedRecord) else -1
 
 
 def same_weights(one: object, other: object) -> bool:
@@ -348,6 +366,10 @@ def read(data: Any) -> Record:
 
 def checked(record: Record) -> Record:
     """What types alone do not tell."""
+    if type(record) is Record and record.finished:
+        raise BadRecord("a result without a number")
+    if isinstance(record, AskedRecord) and (why := record.episode.problem()) is not None:
+        raise BadRecord(why)
     if isinstance(record, TrainingRecord):
         if not any(each.length == record.cell.length for each in record.of(OnRows)):
             raise BadRecord("it was not evaluated at the length trained on")

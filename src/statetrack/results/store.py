@@ -2,6 +2,7 @@
 
     DIR/3f0c...9a.json         a record: the cell, the version, its status and numbers
     DIR/3f0c...9a.safetensors  the weights
+    DIR/*.conflict.json        other results of a cell (`results/conflicts.py`)
     DIR/diagnosis/             what was found out about trained cells
     DIR/.sweep/                how the work stands: plans, claims, scratch; may be removed when nothing runs
 
@@ -17,25 +18,25 @@ import functools
 import json
 import os
 import re
-import shutil
-import time
+import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from statetrack import spec
 from statetrack.errors import BadInput
-from statetrack.files import copy_whole, write_whole
-from statetrack.results import records, schema
-from statetrack.results.cell import Cell
+from statetrack.files import copy_whole, read_bounded, read_start, write_whole
+from statetrack.results import conflicts, records, schema, seal
+from statetrack.results.cell import TRAIN, Cell
 from statetrack.results.records import Record, TrainingRecord
 from statetrack.results.schema import BadRecord
 
 KEY = re.compile(r"[0-9a-f]{20}")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 STREAMED = re.compile(rb'"stream": ?[1-9]')  # in a protocol of 0.1.0
 HEAD = 4096  # bytes that a file's cell is in
-OLD = 86_400.0  # seconds after which a leftover is nobody's
 QUICK = 1.0  # seconds: what was done in less is not worth waiting for the disk
 
 
@@ -107,16 +108,28 @@ class Store:
                 self._old_names.setdefault(cell.key, []).append(path.stem)
 
     def write(self, record: Record) -> Path:
-        """Keep a record; a second writer of the same cell replaces it by its equal.
+        """Keep a record. What the folder holds of the cell stays: a result is not replaced by a failure, replies and
+        evaluations are united, and another result is set aside (`results/conflicts.py`).
 
         What took less than a second is not forced to the disk: a power failure may leave that file empty (a killed
         process may not). Then it is found damaged, and its cell is run again.
         """
         path = self.path(record.cell)
         self.folder.mkdir(parents=True, exist_ok=True)  # another process may have removed it while it was empty
-        data = (json.dumps(records.write(record), indent=1, allow_nan=False) + "\n").encode()
-        self.put(path.name, data, record.seconds)
+        there = read_record(path, record.cell)
+        if isinstance(there, Record):
+            record = self._united(there, record)
+        self.put(path.name, seal.seal(records.write(record), indent=1), record.seconds)
         return path
+
+    def _united(self, there: Record, comes: Record) -> Record:
+        """What comes, with what is there."""
+        if not comes.finished:
+            return there if there.finished else records.with_replies(comes, there)
+        if what := conflicts.difference(there, comes):
+            conflicts.set_aside(self.folder, there, None, what)  # its weights made room for those that came
+            return comes
+        return records.unite(comes, there)
 
     def put(self, name: str, data: bytes, seconds: float | None = None) -> None:
         """Keep a file that took this many seconds to make."""
@@ -184,31 +197,48 @@ class Store:
         """Look for them; what is `small` is kept, as opening ten thousand files takes longer than reading them."""
         old_names: dict[str, list[str]] = {}
         for name in names:
-            with suppress(OSError), open(f"{self.folder}/{name}", "rb", buffering=0) as file:
-                head = file.read(HEAD)
+            with suppress(OSError):
+                path = f"{self.folder}/{name}"
+                head = read_start(path, HEAD)
                 if len(head) < HEAD:
                     small[name] = head
                 if b'"format":' not in head[:64] and STREAMED.search(head):
-                    cell = _cell_in(head + file.readall())
+                    cell = _cell_in(read_bounded(path, seal.MOST_JSON))
                     if cell is not None and cell.steps and cell.key == name[:-5]:
                         old_names.setdefault(cell.identity.key, []).append(cell.key)
         return old_names
 
     def _names(self) -> list[str]:
         with os.scandir(self.folder) as files:
-            return sorted(entry.name for entry in files if entry.name.endswith(".json") and entry.name[0] != ".")
+            names = [entry.name for entry in files if entry.name.endswith(".json") and entry.name[0] != "."]
+        return sorted(name for name in names if not name.endswith(conflicts.ENDING))
+
+    def make(self, *parts: str) -> Path:
+        """A folder of runners, open to the same people as the folder itself, whatever this process gives away."""
+        path = self.hidden
+        for part in ("", *parts):
+            path = path / part
+            if not path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                with suppress(PermissionError):  # another user made it at this moment
+                    path.chmod(stat.S_IMODE(self.folder.stat().st_mode))
+        return path
+
+    @contextmanager
+    def adding(self) -> Iterator[None]:
+        """Alone with what is added to records."""
+        handle = open_lock(self.make() / "adding.lock")
+        try:
+            with suppress(OSError):  # no locks here: one who adds at the same moment may have to do it again
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def scratch(self, cells: Iterable[Cell]) -> Path:
         """Where cells that are run together keep their checkpoint. Another set of cells has another place."""
         together = Cell("", " ".join(sorted(cell.key for cell in cells)), 0, 0, {})
         return self.hidden / "work" / together.key
-
-    def tidy(self) -> None:
-        """Remove what killed writers left long ago: half-written files, and the scratch of cells done since."""
-        long_ago = time.time() - OLD
-        for path in (*self.folder.glob(".*.part"), *self.hidden.glob("work/*")):
-            if path.stat().st_mtime < long_ago:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -231,14 +261,16 @@ def kept_in(folder: Path | str | None) -> Iterator[Store | None]:
 def read_record(path: str | Path, expected: Cell | None = None, data: bytes | None = None) -> Record | Damage | None:
     """The record in a file, or in the `data` read of it; what is wrong with it; or None where there is no file."""
     try:
-        data = Path(path).read_bytes() if data is None else data
+        data = read_bounded(path, seal.MOST_JSON) if data is None else data
     except FileNotFoundError:
         return None
+    except OSError as error:
+        return Damage(Path(path), error.strerror or str(error), KEY.fullmatch(_key_in(path)) is None)
     strange = KEY.fullmatch(_key_in(path)) is None
     if not data.strip():
         return Damage(Path(path), "empty", strange)
     try:
-        content = json.loads(data)
+        content = seal.unseal(data)
         record = records.read(content)
     except BadRecord as error:
         return Damage(Path(path), str(error), strange)
@@ -247,9 +279,26 @@ def read_record(path: str | Path, expected: Cell | None = None, data: bytes | No
             return Damage(Path(path), str(error), strange)
         raise BadInput(f"{path}: {error}") from None
     except (ValueError, RecursionError):
-        return Damage(Path(path), "not whole JSON", strange)
+        return Damage(Path(path), "not a record of statetrack", strange)
     ours = record.cell == expected if expected else _is_named(path, schema.read(Cell, content["cell"]))
-    return record if ours else Damage(Path(path), "the record of another cell")
+    if not ours:
+        return Damage(Path(path), "the record of another cell")
+    wrong = _wrong_name(record.cell.task, record.cell.subject, str(record.cell.protocol.get("name")), record.cell.kind)
+    return Damage(Path(path), wrong) if wrong else record
+
+
+@functools.lru_cache(maxsize=4096)
+def _wrong_name(task: str, subject: str, protocol: str, kind: str) -> str | None:
+    """Why the names of a cell cannot be names; a language model is called whatever its server calls it."""
+    for name in (task, subject, protocol):
+        if CONTROL.search(name):
+            return f"{name!r} holds control characters"
+    try:
+        for name in (task, subject) if kind == TRAIN else (task,):
+            spec.parse(name)
+    except BadInput as error:
+        return str(error)
+    return None
 
 
 def _is_named(path: str | Path, cell: Cell) -> bool:
@@ -264,6 +313,14 @@ def _cell_in(data: bytes) -> Cell | None:
     with suppress(ValueError, TypeError, KeyError, RecursionError):
         return schema.read(Cell, json.loads(data)["cell"])
     return None
+
+
+def open_lock(path: Path) -> int:
+    """A lock file, made where it is not there. That of another user can be read, which is enough to lock it."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _write_quickly(path: Path, data: bytes) -> None:
@@ -296,10 +353,7 @@ def is_complete(store: Store, record: Record, streams: Iterable[int], words: int
 
 def add(store: Store, record: TrainingRecord) -> TrainingRecord:
     """Keep a record with what was evaluated since it was read; evaluations that others added meanwhile stay."""
-    store.hidden.mkdir(exist_ok=True)
-    with (store.hidden / "adding.lock").open("a") as lock:
-        with suppress(OSError):  # a file system without locks: one who adds at the same moment may have to do it again
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with store.adding():
         there = store.read(record.cell)
         if isinstance(there, TrainingRecord) and there.training == record.training:
             record = replace(there.with_evaluations(record.evaluations), evaluation_seconds=record.evaluation_seconds)

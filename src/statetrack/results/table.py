@@ -13,6 +13,7 @@ from statetrack.results.records import Record
 from statetrack.results.store import Store
 
 LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")
 Row = dict[str, Any]
 Notes = Mapping[str, str]  # of a sweep on its cells, by key
@@ -74,7 +75,12 @@ def write_csv(store: Store, to: Path | TextIO, notes: Notes) -> int:
 def _csv(table: list[Row], file: TextIO) -> None:
     writer = csv.DictWriter(file, columns(table), restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table)
+    writer.writerows({name: _no_formula(value) for name, value in row.items()} for row in table)
+
+
+def _no_formula(value: Any) -> Any:
+    """A text that a spreadsheet would run as a formula, with the sign before it that makes it a text there."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def write_parquet(store: Store, to: Path, notes: Notes) -> int:

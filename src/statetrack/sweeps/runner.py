@@ -9,6 +9,7 @@ from pathlib import Path
 
 from statetrack.errors import BadInput
 from statetrack.results import plans
+from statetrack.results.leftovers import tidy
 from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
 from statetrack.sweeps.local import Tick, WorkerDevice, in_process, places, with_workers
@@ -74,7 +75,7 @@ def run(
     finally:
         show(schedule, count)
     if schedule.over:
-        store.tidy()
+        tidy(store)
     return schedule.tally
 
 

@@ -1,0 +1,38 @@
+"""`statetrack check`: whether a folder holds what was written into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from statetrack.cli.output import print_json
+from statetrack.formatting import plural
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Read every file of a folder and say what is damaged, in conflict, stale or not of statetrack.
+
+    The exit code is 1 when something is damaged or in conflict, 0 otherwise.
+
+    Example: statetrack check demo-results
+    """
+    from statetrack.results import Store
+    from statetrack.results.check import check
+
+    found = check(Store.existing(folder))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        for what, lines in (("damaged", found.damaged), ("stale", found.stale), ("foreign", found.foreign)):
+            for line in lines:
+                print(f"{what}: {line}")
+        for conflict in found.conflicts:
+            print(f"conflict: {conflict} differs")
+        counted = f"{plural(found.records, 'record')} and {plural(found.weights, 'file')} of weights are whole"
+        print(f"{folder}: {counted}; {len(found.damaged)} damaged, {len(found.conflicts)} in conflict")
+    return 1 if found.damaged or found.conflicts else 0

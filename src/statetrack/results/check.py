@@ -1,0 +1,99 @@
+"""Whether a folder holds what was written into it: checksums, names, and files that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from statetrack.files import ABANDONED
+from statetrack.results import conflicts, diagnosis, leftovers, plans, seal
+from statetrack.results.cell import Cell
+from statetrack.results.conflicts import Conflict
+from statetrack.results.records import Record, TrainingRecord
+from statetrack.results.schema import BadRecord
+from statetrack.results.store import Damage, Store
+
+
+@dataclass
+class Findings:
+    """What is wrong with a folder. Only what is damaged or in conflict needs somebody to act."""
+
+    damaged: list[str] = field(default_factory=list)  # does not hold what was written; its cell is made again
+    conflicts: list[Conflict] = field(default_factory=list)  # two results of one cell
+    stale: list[str] = field(default_factory=list)  # belongs to what is no longer here, or to what is done
+    foreign: list[str] = field(default_factory=list)  # not of statetrack
+    records: int = 0
+    weights: int = 0
+
+    def to_dict(self) -> dict[str, object]:
+        told = {"damaged": self.damaged, "conflicts": [str(each) for each in self.conflicts]}
+        return {**told, "stale": self.stale, "foreign": self.foreign, "records": self.records, "weights": self.weights}
+
+
+def check(store: Store) -> Findings:
+    """Read every file of a folder."""
+    found = Findings(foreign=store.foreign())
+    kept: dict[str, Record] = {}
+    for key, entry in store.entries():
+        if isinstance(entry, Damage):
+            found.damaged.append(str(entry))
+        else:
+            kept[key] = entry
+    found.records = len(kept)
+    found.damaged += [str(plan) for plan in plans.found(store) if isinstance(plan, Damage)]
+    _check_aside(store, kept, found)
+    _check_weights(store, kept, found)
+    _check_diagnoses(store, kept, found)
+    old = [*leftovers.half_written(store, ABANDONED), *leftovers.done_with(store)]
+    found.stale += [f"{path.relative_to(store.folder)}: left by a run that was killed" for path in old]
+    return found
+
+
+def _check_aside(store: Store, kept: dict[str, Record], found: Findings) -> None:
+    for path, record in conflicts.aside(store.folder):
+        if isinstance(record, str):
+            found.damaged.append(f"{path.name}: {record}")
+        elif record.cell.key not in kept:
+            found.stale.append(f"{path.name}: set aside, and the result that it differs from is gone")
+        else:
+            what = conflicts.difference(kept[record.cell.key], record) or "weights"
+            found.conflicts.append(Conflict(path, str(record.cell), what))
+
+
+def _check_weights(store: Store, kept: dict[str, Record], found: Findings) -> None:
+    """Those of records, of what was set aside, and of checkpoints."""
+    for path in sorted((*store.folder.glob("*.safetensors"), *store.hidden.glob("work/*/*.safetensors"))):
+        name = str(path.relative_to(store.folder))
+        try:
+            note = seal.check_tensors(path)
+            cell = Cell(**note["cell"]).identity if "cell" in note else None
+        except OSError as error:
+            found.damaged.append(f"{name}: {error.strerror or error}")
+        except (BadRecord, TypeError, KeyError) as error:
+            found.damaged.append(f"{name}: {error}")
+        else:
+            found.weights += 1
+            if cell is not None and ".conflict." not in name:
+                found.stale += [f"{name}: {why}" for why in _why_stale(path, cell, kept.get(cell.key), note)]
+
+
+def _why_stale(path: Path, cell: Cell, record: Record | None, note: dict[str, object]) -> Iterator[str]:
+    if record is None:
+        yield "weights without a result; their cell is trained again"
+    elif path.stem == cell.key and isinstance(record, TrainingRecord) and "training" in note:
+        told = record.training.fingerprint
+        yield from ["weights of another training of its cell"] if note["training"] != told else []
+
+
+def _check_diagnoses(store: Store, kept: dict[str, Record], found: Findings) -> None:
+    for path, each in diagnosis.all_of(store):
+        name = str(path.relative_to(store.folder))
+        if isinstance(each, BadRecord):
+            found.damaged.append(f"{name}: {each}")
+        elif each.key not in kept:
+            found.stale.append(f"{name}: the diagnosis of a cell that is not here")
+    try:
+        diagnosis.comparison(store)
+    except (OSError, BadRecord) as error:
+        found.damaged.append(f"{diagnosis.FOLDER}/{diagnosis.COMPARISON}: {error}")

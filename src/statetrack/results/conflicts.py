@@ -1,0 +1,104 @@
+"""Two finished records of one cell that differ in what was measured: both are kept, and somebody has to look.
+
+    DIR/3f0c...9a.json                        the one that counts
+    DIR/3f0c...9a.1b2c3d4e.conflict.json      the other; `check` and `merge` name it, all else passes it by
+    DIR/3f0c...9a.1b2c3d4e.conflict.safetensors   its weights
+
+Seconds, machines and versions may differ. So may what one of the two does not hold: they are united.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from statetrack.files import copy_whole, read_bounded, write_whole
+from statetrack.results import records, seal
+from statetrack.results.evaluations import Evaluation
+from statetrack.results.records import AskedRecord, Record, TrainingRecord
+from statetrack.results.schema import BadRecord
+
+ENDING = ".conflict.json"
+NAME = re.compile(r"([0-9a-f]{20})\.[0-9a-f]{8}\.conflict\.json")
+NOT_MEASURED = ("tokens_per_second", "train_seconds", "replicas", "device", "torch")
+SETTINGS = ("seed", "reason", "other_weights", "n")
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A record that was set aside, and what it has otherwise than the one that counts."""
+
+    path: Path
+    cell: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path.name}: {self.cell}: {self.what}"
+
+
+def difference(one: Record, other: Record) -> str | None:
+    """What two finished records say differently of what was measured; None where they agree or one is not finished."""
+    if not (one.finished and other.finished):
+        return None
+    if isinstance(one, TrainingRecord) and isinstance(other, TrainingRecord):
+        return _training(one, other)
+    if isinstance(one, AskedRecord) and isinstance(other, AskedRecord):
+        names = ("replies", "outcomes", "max_length", "ended")
+        return next((name for name in names if getattr(one.episode, name) != getattr(other.episode, name)), None)
+    return "kind"
+
+
+def _training(one: TrainingRecord, other: TrainingRecord) -> str | None:
+    if one.status != other.status:
+        return "status"
+    if name := _differing(one.training, other.training, NOT_MEASURED):
+        return f"training.{name}"
+    theirs = {each.settings: each for each in other.evaluations if _counts(each)}
+    for each in filter(_counts, one.evaluations):
+        if (same := theirs.get(each.settings)) and (name := _differing(each, same, SETTINGS)):
+            return f"{name} of the evaluation {' '.join(map(str, each.settings))}"
+    return None
+
+
+def _counts(each: Evaluation) -> bool:
+    return not each.reason and not each.other_weights
+
+
+def _differing(one: Any, other: Any, left_out: tuple[str, ...]) -> str | None:
+    """The first field that both hold and that differs. Floors are worked out, not measured."""
+    for name in (each.name for each in fields(one)):
+        if name in left_out or name.startswith(("floor", "skill")):
+            continue
+        first, second = getattr(one, name), getattr(other, name)
+        if first not in (None, ()) and second not in (None, ()) and first != second:
+            return name
+    return None
+
+
+def set_aside(folder: Path, record: Record, weights: Path | None, what: str) -> Conflict:
+    """Keep a record beside the one that counts; one that is there already in other words only is not kept twice."""
+    for path, held in aside(folder, record.cell.key):
+        if isinstance(held, Record) and difference(held, record) is None:
+            return Conflict(path, str(record.cell), what)
+    data = seal.seal(records.write(record), indent=1)
+    path = folder / f"{record.cell.key}.{hashlib.sha256(data).hexdigest()[:8]}{ENDING}"
+    if weights is not None:
+        copy_whole(weights, path.with_suffix(".safetensors"))
+    write_whole(path, data)
+    return Conflict(path, str(record.cell), what)
+
+
+def aside(folder: Path, key: str = "") -> Iterator[tuple[Path, Record | str]]:
+    """The records that were set aside, of one cell or of all, or what is wrong with a file."""
+    for path in sorted(folder.glob(f"{key or '*'}.*{ENDING}")):
+        if NAME.fullmatch(path.name):
+            try:
+                yield path, records.read(seal.unseal(read_bounded(path, seal.MOST_JSON)))
+            except OSError as error:
+                yield path, error.strerror or str(error)
+            except BadRecord as error:
+                yield path, str(error)
