@@ -38,6 +38,10 @@ def command(
     limit_seconds: Annotated[
         float | None, typer.Option(help="Stop after this long; the next run goes on from there.")
     ] = None,
+    cell_seconds: Annotated[
+        float | None,
+        typer.Option(help="What a cell may take; beyond that it has failed, and the next run goes on with it."),
+    ] = None,
     weights: Annotated[bool, typer.Option("--weights/--no-weights", help="Keep the trained weights.")] = True,
     models: Annotated[
         list[str] | None, typer.Option("--model", help="A language model, for sweeps that ask for one.")
@@ -58,7 +62,7 @@ def command(
     sweep = read(name, models or ())
     if part:
         sweep = sweep.part(*read_part(part))
-    options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds)
+    options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds, cell_seconds)
     options.check()
     if dry_run:
         print(f"{sweep.name}: {plural(len(sweep.entries), 'cell')}")

@@ -19,7 +19,7 @@ from statetrack.errors import BadInput
 from statetrack.results.store import Store
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, Outcome, Unit
-from statetrack.sweeps.work import do
+from statetrack.sweeps.work import do, late
 
 TICK = 0.2  # seconds between looks at the clock
 GRACE = 5.0  # seconds that workers have to end by themselves
@@ -65,6 +65,8 @@ def with_workers(schedule: Schedule, places: list[WorkerDevice], weights: bool, 
                 continue
             for pipe in wait(list(busy), TICK):
                 busy[pipe].collect(schedule)  # type: ignore[index]
+            for worker in busy.values():
+                worker.end_late(schedule)
     finally:
         end(workers)
     for worker in workers:
@@ -111,6 +113,7 @@ class Worker:
     def __init__(self, place: WorkerDevice, store: Store, weights: bool) -> None:
         self.place, self.store, self.weights = place, store, weights
         self.units: deque[Unit] = deque()
+        self.began = 0.0  # the first of them
         self.ahead = 1  # units in its hands: more than one only when they are over so soon that it would wait for us
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -130,6 +133,8 @@ class Worker:
     def give(self, unit: Unit) -> None:
         if self.process is None:
             self.start()
+        if not self.units:
+            self.began = time.monotonic()
         self.units.append(unit)
         with suppress(BrokenPipeError):  # it died before it was given this: collect finds that out
             self.pipe.send(unit)
@@ -144,6 +149,7 @@ class Worker:
                     raise BadInput(answer)
                 seconds, outcomes = answer
                 self.ahead = AHEAD if seconds < SOON else 1
+                self.began = time.monotonic()
                 schedule.settle(self.units.popleft(), outcomes)
                 if any(outcome.status == LOST for outcome in outcomes.values()):
                     self.start_anew(schedule)
@@ -153,6 +159,14 @@ class Worker:
             unit = self.units.popleft()
             schedule.settle(unit, {cell.key: Outcome(LOST, 0.0, f"its worker died ({how})") for cell in unit.cells})
             self.start_anew(schedule)
+
+    def end_late(self, schedule: Schedule) -> None:
+        """End a worker whose unit is beyond its time and does not notice, as in a loop outside Python."""
+        limit = self.units[0].seconds if self.units else None
+        if limit is not None and time.monotonic() - self.began > limit + GRACE:
+            unit = self.units.popleft()
+            self.start_anew(schedule)
+            schedule.fail(unit, late(unit))
 
     def start_anew(self, schedule: Schedule) -> None:
         """End it and put back what it had not begun; the next unit starts another process."""

@@ -33,6 +33,7 @@ class Options:
     prune: bool = False
     weights: bool = True
     limit_seconds: float | None = None
+    cell_seconds: float | None = None  # a cell that takes longer has failed
 
     def check(self) -> None:
         if self.workers is not None and self.workers < 0:
@@ -41,7 +42,7 @@ class Options:
             raise BadInput("a sweep runs on --workers or on --ray, not on both")
         if self.device not in DEVICES:
             raise BadInput(f"device {self.device!r} should be auto, cpu or cuda")
-        for key in ("together", "per_gpu", "limit_seconds"):
+        for key in ("together", "per_gpu", "limit_seconds", "cell_seconds"):
             value = getattr(self, key)
             if value is not None and not value > 0:  # NaN is refused too: it would limit nothing
                 raise BadInput(f"{key}={value} should be above 0")
@@ -62,7 +63,7 @@ def run(
     plans.save(store, sweep)
     on_gpu = any(place.gpu is not None for place in where)
     together = chosen.together or (MOST_TOGETHER if on_gpu else 1)
-    schedule = Schedule(sweep, store, together, chosen.prune)
+    schedule = Schedule(sweep, store, together, chosen.prune, chosen.cell_seconds)
     count = max(1, len(where))
 
     def tick() -> bool:

@@ -46,7 +46,9 @@ class SweepProgress:
 class Schedule:
     """The units of a sweep that are not finished in the folder."""
 
-    def __init__(self, sweep: Sweep, store: Store, together: int = 1, prune: bool = False) -> None:
+    def __init__(
+        self, sweep: Sweep, store: Store, together: int = 1, prune: bool = False, cell_seconds: float | None = None
+    ) -> None:
         self.store = store
         self.pruner = Pruner(store, sweep.cells) if prune else None
         self.damaged: list[Damage] = []
@@ -62,7 +64,7 @@ class Schedule:
         for entry in sweep.entries:
             if entry.cell.key not in done:
                 self.tally.left.add(entry.cell.subject, entry.cost)
-        self.pending = units_of(sweep.entries, together, done)
+        self.pending = units_of(sweep.entries, together, done, cell_seconds)
         if prune:
             self.pending.sort(key=lambda unit: (unit.length, -unit.cost, unit.name))
         self.pending.reverse()  # the next one is the last of the list
@@ -138,6 +140,10 @@ class Schedule:
             self._make_room(unit.of(by_status[MEMORY]), outcomes[by_status[MEMORY][0].key].reason)
         if LOST in by_status:
             self._try_again(unit.of(by_status[LOST], tries=unit.tries + 1), outcomes[by_status[LOST][0].key].reason)
+
+    def fail(self, unit: Unit, reason: str) -> None:
+        """Write down that a unit has failed whose worker cannot."""
+        self._record(unit, FAILED, reason)
 
     def look_for(self, unit: Unit) -> None:
         """Take note of what a worker finished before it was ended, and could not tell any more."""

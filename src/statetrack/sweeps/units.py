@@ -39,6 +39,12 @@ class Unit:
     streams: tuple[int, ...] = ()
     words: int | None = None
     block: tuple[Cell, ...] = ()
+    cell_seconds: float | None = None  # that each of its cells may take
+
+    @property
+    def seconds(self) -> float | None:
+        """That it may take: cells that are run together share what each of them has."""
+        return None if self.cell_seconds is None else self.cell_seconds * len(self.cells)
 
     @cached_property
     def name(self) -> str:
@@ -61,7 +67,9 @@ class Unit:
         return dataclasses.replace(self, cells=chosen, cost=share, **changes)  # type: ignore[arg-type]
 
 
-def units_of(entries: Iterable[PlannedCell], together: int, done: Collection[str] = ()) -> list[Unit]:
+def units_of(
+    entries: Iterable[PlannedCell], together: int, done: Collection[str] = (), cell_seconds: float | None = None
+) -> list[Unit]:
     """Seeds of one (task, subject, length, protocol), at most `together` in a unit; the costliest first. Cells whose
     keys are `done` are left out.
     """
@@ -77,6 +85,8 @@ def units_of(entries: Iterable[PlannedCell], together: int, done: Collection[str
             if some:
                 cells, whole = (tuple(entry.cell for entry in each) for each in (some, block))
                 cost, first = sum(entry.cost for entry in some), some[0]
-                units.append(Unit(first.kind, cells, cost, first.resources, streams=first.streams, words=first.words,
-                                  block=whole))  # fmt: skip
+                units.append(
+                    Unit(first.kind, cells, cost, first.resources, streams=first.streams, words=first.words,
+                         block=whole, cell_seconds=cell_seconds)
+                )  # fmt: skip
     return sorted(units, key=lambda unit: (-unit.cost, unit.name))

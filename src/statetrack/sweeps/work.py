@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from statetrack.errors import BadInput, OutOfMemory, one_line
-from statetrack.results import AskedRecord, claims
+from statetrack.results import claims
 from statetrack.results.cell import Cell
 from statetrack.results.kinds import SeedGroup
 from statetrack.results.records import FAILED, no_result
@@ -31,7 +32,7 @@ def do(unit: Unit, store: Store, device: str = "auto", weights: bool = True) -> 
             shared = any(outcome.status == BUSY for outcome in outcomes.values())
             scratch = store.scratch(mine if shared else unit.block or unit.cells)
             outcomes |= perform(unit.of(mine), store, scratch, device, weights)
-            if not any(outcome.status == LOST for outcome in outcomes.values()):  # else the next try goes on from there
+            if not any(outcomes[cell.key].status in (LOST, FAILED) for cell in mine):  # else the next try goes on there
                 shutil.rmtree(scratch, ignore_errors=True)
         return outcomes
 
@@ -65,11 +66,14 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
     began = time.monotonic()
     try:
         work = SeedGroup(unit.cells, unit.streams, device, weights, unit.words)
-        for record in kinds.load(unit.kind).run(work, store, scratch):
-            del left[record.cell.key]
-            outcomes[record.cell.key] = Outcome(record.status, record.seconds or 0.0, record.reason)
-            began = time.monotonic()
+        with _time_limit(unit.seconds):
+            for record in kinds.load(unit.kind).run(work, store, scratch):
+                del left[record.cell.key]
+                outcomes[record.cell.key] = Outcome(record.status, record.seconds or 0.0, record.reason)
+                began = time.monotonic()
         reason, failed = "the run ended without a result", FAILED
+    except OverTime:
+        reason, failed = late(unit), FAILED
     except Exception as error:
         if no_room(error):
             raise error if isinstance(error, BadInput) else BadInput(f"{scratch.parent}: {error}") from error
@@ -78,12 +82,37 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
         seconds = time.monotonic() - began
         there = store.record(cell)
         if failed == FAILED and not (there and there.finished):  # what lacks an evaluation still has a result
-            if isinstance(there, AskedRecord):  # and a dialogue that was cut off keeps its replies
-                store.write(replace(there, status=FAILED, reason=reason))
-            else:
-                store.write(no_result(cell, FAILED, reason, seconds))
+            store.write(no_result(cell, FAILED, reason, seconds))  # a dialogue that was cut off keeps its replies
         outcomes[cell.key] = Outcome(failed, seconds, reason)
     return outcomes
+
+
+class OverTime(BaseException):
+    """The time of a unit is over. Not an Exception: nothing in the cell may take it for a fault of its own."""
+
+
+@contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise OverTime inside after so long. The alarm is heard between two steps of Python, and in its main thread."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ring(number: int, frame: object) -> None:
+    raise OverTime
+
+
+def late(unit: Unit) -> str:
+    """Why a unit that took too long has failed."""
+    return f"it took longer than the {unit.cell_seconds:g} s that a cell may take (--cell-seconds)"
 
 
 def meaning(error: Exception) -> str:
