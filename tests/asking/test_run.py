@@ -91,6 +91,7 @@ def test_a_store_that_is_open_is_as_good_as_a_folder(tmp_path: Path) -> None:
 
 def test_a_cell_without_a_result_is_begun_anew(tmp_path: Path) -> None:
     (first,) = run(Scripted(), tmp_path / "out", samples=1)
+    Store(tmp_path / "out").path(first.cell).unlink()  # else the result would stay
     Store(tmp_path / "out").write(no_result(first.cell, "failed", "not asked: 503"))
     again = Scripted()
     (record,) = run(again, tmp_path / "out", samples=1)
