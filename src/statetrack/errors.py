@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
+import traceback
 from collections.abc import Iterable
 from types import ModuleType
 
+VERBOSE = "STATETRACK_VERBOSE"  # the variable that -v sets, for workers to see it too
+MOST_SHOWN = 60  # characters of a wrong value
 PART = 3  # letters of a name that are enough to find the rest
 
 
@@ -35,6 +39,25 @@ def one_line(error: BaseException) -> str:
     """
     text = " ".join(str(error).split())
     return text if isinstance(error, BadInput) and text else f"{type(error).__name__}: {text}"
+
+
+def show_cause(error: BaseException) -> None:
+    """With `statetrack -v`, the traceback of what somebody's own code raised, in this process or in a worker."""
+    if os.environ.get(VERBOSE) and error.__cause__ is not None:
+        traceback.print_exception(error.__cause__)
+
+
+def shortened(value: object, quoted: bool = True) -> str:
+    """A wrong value as an error shows it, no longer than one reads.
+
+    >>> shortened("few"), shortened("few", quoted=False), shortened([1] * 1000), shortened(2**20_000)
+    ("'few'", 'few', '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,...', 'a very long int')
+    """
+    try:
+        text = repr(value) if quoted else str(value)
+    except (ValueError, RecursionError):  # Python does not write out such a number
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:

@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
-from statetrack.errors import BadInput, unknown
+from statetrack import plain_yaml
+from statetrack.errors import BadInput, shortened, unknown
 from statetrack.results.evaluations import is_solved
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
@@ -78,31 +77,33 @@ def checked(settings: Mapping[str, Any]) -> dict[str, Any]:
 def whole_number(key: str, value: Any) -> int:
     least = LEAST.get(key, 0)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-        raise BadInput(f"{key}={value} should be a whole number in {least}..{MOST}")
+        raise BadInput(f"{key}={shortened(value, quoted=False)} should be a whole number in {least}..{MOST}")
     return value
 
 
 def number(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1000:
-        raise BadInput(f"{key}={value} should be a number in 0..1000")
+        raise BadInput(f"{key}={shortened(value, quoted=False)} should be a number in 0..1000")
     return float(value)
 
 
 def rates(key: str, value: Any) -> tuple[float, ...]:
     """One learning rate or more, each once."""
     if not isinstance(value, list | tuple) or not value:
-        raise BadInput(f"{key}={value} should be a list of learning rates, such as [0.001,0.003]")
+        raise BadInput(
+            f"{key}={shortened(value, quoted=False)} should be a list of learning rates, such as [0.001,0.003]"
+        )
     for rate in value:
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 10:
-            raise BadInput(f"learning rates {list(value)} should be positive numbers below 10")
+            raise BadInput(f"learning rates {shortened(list(value))} should be positive numbers below 10")
     if len(set(value)) < len(value):
-        raise BadInput(f"learning rates {list(value)} should differ")
+        raise BadInput(f"learning rates {shortened(list(value))} should differ")
     return tuple(float(rate) for rate in value)
 
 
 def precision(key: str, value: Any) -> str:
     if value not in ("float32", "bfloat16"):
-        raise BadInput(f"{key}={value} should be float32 or bfloat16")
+        raise BadInput(f"{key}={shortened(value, quoted=False)} should be float32 or bfloat16")
     return str(value)
 
 
@@ -113,9 +114,9 @@ def plain(text: str, where: str) -> Any:
     (0.001, [0.002, 1], True)
     """
     try:
-        return numbers_in(yaml.safe_load(text))
-    except (yaml.YAMLError, ValueError) as error:
-        raise BadInput(f"{where}={text} cannot be read as a value: {' '.join(str(error).split())}") from None
+        return numbers_in(plain_yaml.read(text, where))
+    except BadInput as error:
+        raise BadInput(f"{where}={shortened(text, quoted=False)} cannot be read as a value: {error}") from None
 
 
 def numbers_in(value: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from statetrack.errors import BadInput, unknown
+from statetrack.errors import BadInput, shortened, unknown
 from statetrack.tasks.finite import Automaton, TableTask, WeightedTask, explore
 
 KEYS = ("states", "alphabet", "start", "steps", "answers")
@@ -114,10 +115,12 @@ class AutomatonFile(TableTask, WeightedTask):
 
 
 def _content(path: str) -> bytes:
+    from statetrack import plain_yaml
+
     try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise BadInput(f"automaton: cannot read {path}: {error.strerror}") from error
+        return plain_yaml.content(Path(path))
+    except (OSError, ValueError) as error:  # a NUL in its name, too
+        raise BadInput(f"automaton: cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def read_machine(content: bytes, path: str) -> Machine:
@@ -142,15 +145,14 @@ def read_machine(content: bytes, path: str) -> Machine:
 
 def _parse(content: bytes, path: str) -> Any:
     """The content as tables and lists of text: 0, on and null are names like any other."""
-    import yaml
+    from statetrack import plain_yaml
 
+    if not path.lower().endswith(".json"):
+        return plain_yaml.read(content, path, words=True)  # safe: it makes nothing but text
     try:
-        if path.lower().endswith(".json"):
-            return _as_text(json.loads(content))
-        return yaml.load(content, Loader=yaml.BaseLoader)  # safe: it makes nothing but text
-    except (yaml.YAMLError, ValueError) as error:
-        place = " ".join(str(error).split())
-        raise BadInput(f"{path} is neither YAML nor JSON: {place}") from error
+        return _as_text(json.loads(content, parse_int=str))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON: {' '.join(str(error).split())}") from error
 
 
 def _as_text(value: Any) -> Any:
@@ -164,15 +166,15 @@ def _as_text(value: Any) -> Any:
 def _names(value: Any, key: str, path: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
         raise BadInput(f"{key!r} in {path} should be a list of names")
-    for i, name in enumerate(value):
-        if name in value[:i]:
+    for name, count in Counter(value).items():
+        if count > 1:
             raise BadInput(f"{name!r} appears twice in {key!r} of {path}")
     return tuple(value)
 
 
 def _known(name: Any, allowed: Iterable[str], what: str) -> str:
     if not isinstance(name, str) or name not in allowed:
-        raise unknown(what, str(name), allowed)
+        raise unknown(what, name if isinstance(name, str) else shortened(name), allowed)
     return name
 
 
@@ -207,9 +209,10 @@ def _answers(value: Any, states: tuple[str, ...], path: str) -> dict[str, int | 
 
 
 def _answer(text: Any, state: str, path: str) -> int | None:
-    if text in NO_ANSWER:
+    if isinstance(text, str) and text in NO_ANSWER:
         return None
-    if not isinstance(text, str) or not text.isdecimal() or int(text) > MAX_ANSWER:
-        given = "has no answer" if text is None else f"has the answer {text!r}"
+    digits = text.lstrip("0") or "0" if isinstance(text, str) and text.isdecimal() else ""
+    if not digits or len(digits) > len(str(MAX_ANSWER)) or int(digits) > MAX_ANSWER:
+        given = "has no answer" if text is None else f"has the answer {shortened(text)}"
         raise BadInput(f"state {state!r} in {path} {given}; it should be a whole number 0..{MAX_ANSWER}, or null")
-    return int(text)
+    return int(digits)
