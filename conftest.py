@@ -10,12 +10,14 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["STATETRACK_CONFIG"] = tempfile.mkdtemp(prefix="statetrack-settings-")  # the code that a user has run
 if shutil.which("nvidia-smi") is None:
     # Triton reads it at its import, which may be any test's: without a GPU its kernels run in its interpreter.
     os.environ.setdefault("TRITON_INTERPRET", "1")

@@ -169,9 +169,12 @@ def test_a_file_that_does_not_run(tmp_path: Path) -> None:
 
 
 def test_classes_that_cannot_be_built(tmp_path: Path) -> None:
-    file = written(tmp_path, "class NoModel:\n    def __init__(self, inputs, outputs): pass\nclass Other:\n    pass\n")
-    with pytest.raises(BadInput, match=r"makes a NoModel; expected a torch.nn.Module"):
+    body = "import torch\nclass NoModel:\n    pass\nclass Other(torch.nn.Module):\n    pass\ndef made(**_):\n    pass\n"
+    file = written(tmp_path, body)
+    with pytest.raises(BadInput, match=r"is the class NoModel, and not a class of torch.nn.Module"):
         model(file + ":NoModel", inputs=2, outputs=2)
+    with pytest.raises(BadInput, match=r"is a function, and not a class of torch.nn.Module"):
+        model(file + ":made", inputs=2, outputs=2)
     with pytest.raises(BadInput, match=r"as Class\(inputs=..., outputs=...\)"):
         model(file + ":Other", inputs=2, outputs=2)
 

@@ -220,7 +220,8 @@ def test_the_check_leaves_buffers_and_the_generator_alone():
 
 
 def test_a_constructor_that_fails_is_one_line(tmp_path):
-    (tmp_path / "bad.py").write_text("class Bad:\n    def __init__(self, inputs, outputs):\n        {}['a\\nb']\n")
+    body = "import torch\nclass Bad(torch.nn.Module):\n    def __init__(self, inputs, outputs):\n        {}['a\\nb']\n"
+    (tmp_path / "bad.py").write_text(body)
     with pytest.raises(BadInput, match=r"cannot build .*bad.py:Bad.*KeyError") as caught:
         train("txc", f"{tmp_path}/bad.py:Bad", length=4, settings=SHORT)
     assert "\n" not in str(caught.value)

@@ -34,7 +34,7 @@ from statetrack.cli import (
     sweep,
     train,
 )
-from statetrack.errors import BadInput
+from statetrack.errors import VERBOSE, BadInput, show_cause
 from statetrack.formatting import visible
 from statetrack.version import __version__
 
@@ -89,11 +89,16 @@ def _top(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Show the traceback of what your own model raises.")
+    ] = False,
 ) -> None:
     """Can a sequence model keep track of state, how far, and why does it stop?
 
     Example: statetrack show s5_composition
     """
+    if verbose:
+        os.environ[VERBOSE] = "1"
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -110,12 +115,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code or 0
     except BadInput as error:
+        show_cause(error)
         return _refuse(str(error))
     except UsageError as error:
         command = error.ctx.command_path if error.ctx else "statetrack"
         return _refuse(f"{error.format_message()} ({command} --help says more)")
     except (KeyboardInterrupt, typer.Abort):
         return 130
+    except SystemExit as error:  # of somebody's own model or package: nothing here ends so
+        return _refuse(f"code that was run called sys.exit({error.code if error.code is not None else ''})")
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -123,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _refuse(f"{where}{error.strerror or error}")
     finally:
+        os.environ.pop(VERBOSE, None)
         signal.signal(signal.SIGTERM, before)
 
 

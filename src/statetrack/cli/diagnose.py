@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack import trust
+from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table
 from statetrack.cli.progress import progress
 from statetrack.errors import BadInput, need
@@ -32,6 +34,8 @@ def command(
         int | None, typer.Option(help="Most steps run to see where it fails: else 16,384, or fewer for a large model.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Diagnose again what is diagnosed already.")] = False,
+    trusted: TrustedCode = None,
+    trust_code: TrustCode = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what compares the cells as JSON.")] = False,
 ) -> int:
     """Say why each trained model of a folder stops tracking: probes, gradients, separation, eigenvalues, automaton.
@@ -53,7 +57,8 @@ def command(
     for steps in (length, stream):
         check_size(1 if steps is None else steps, 1, 0, 0)
     store = Store.existing(folder)
-    with progress("bar count spent words", verb="diagnose") as move:
+    named = trust.trusting(*(trusted or ()), everything=trust_code)
+    with named, progress("bar count spent words", verb="diagnose") as move:
 
         def show(tally: FolderProgress) -> None:
             now = f"{tally.now}: {tally.part}"

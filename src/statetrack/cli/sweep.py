@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack import trust
+from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.progress import progress
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, shortened
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
     from statetrack.sweeps.schedule import Schedule, SweepProgress
+
+
+DIGITS = 9  # of a part
 
 
 def command(
@@ -46,6 +51,8 @@ def command(
     models: Annotated[
         list[str] | None, typer.Option("--model", help="A language model, for sweeps that ask for one.")
     ] = None,
+    trusted: TrustedCode = None,
+    trust_code: TrustCode = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = False,
 ) -> int:
     """Run every cell of a sweep that the folder does not hold yet. Kill it at any moment; the next run goes on.
@@ -59,7 +66,8 @@ def command(
     from statetrack.results.cell import ASK
     from statetrack.sweeps import Options, read, run
 
-    sweep = read(name, models or ())
+    with trust.trusting(*(trusted or ())):
+        sweep = read(name, models or (), trust_code=trust_code)
     if part:
         sweep = sweep.part(*read_part(part))
     options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds, cell_seconds)
@@ -69,7 +77,7 @@ def command(
         for entry in sweep.entries:
             print(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
         return 0
-    with watch(sweep.name) as show:
+    with trust.trusting(*(trusted or ()), everything=trust_code), watch(sweep.name) as show:
         tally = run(sweep, out, options, show)
     code = summary(tally, out)
     if any(cell.kind == ASK for cell in sweep.cells):
@@ -79,8 +87,8 @@ def command(
 
 def read_part(text: str) -> tuple[int, int]:
     number, slash, parts = text.partition("/")
-    if not slash or not number.isdigit() or not parts.isdigit():
-        raise BadInput(f"--part {text} should be of the form 2/4")
+    if not (slash and all(part.isascii() and part.isdecimal() and len(part) <= DIGITS for part in (number, parts))):
+        raise BadInput(f"--part {shortened(text, quoted=False)} should be of the form 2/4")
     return int(number), int(parts)
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from statetrack.training.loop import Fit
 
 
+MOST_SEEDS = 4096  # replicas of one model
+
+
 def command(
     task: Annotated[str, typer.Argument(help="The task's text, such as txc or fsm[k=5,p=0.05].")],
     model: Annotated[
@@ -49,8 +52,8 @@ def command(
     need("torch", "train", "training")
     from statetrack.training import train_many
 
-    if seeds < 1:
-        raise BadInput(f"--seeds {seeds} should be at least 1")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise BadInput(f"--seeds {seeds} should lie in 1..{MOST_SEEDS}")
     changes = read_settings(settings or [])
     if rates is not None:
         changes["rates"] = read_rates(rates)

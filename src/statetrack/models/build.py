@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import nn
 
-from statetrack import spec
+from statetrack import spec, trust
 from statetrack.errors import BadInput
 from statetrack.models.catalogue import entry, is_address
-from statetrack.models.custom import built, file_hash, load
+from statetrack.models.custom import built, load
+from statetrack.models.identity import trusted
 from statetrack.models.sequence import SequenceModel
 
 
@@ -31,11 +33,14 @@ def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **op
     >>> model("E88-1L", inputs=2, outputs=2, dim=64, heads=16, learned_start=True).text
     'e88-1l[dim=64,learned_start=true]'
     """
-    sha256 = file_hash(name) if is_address(name) else None
-    if sha256 is not None and options.pop("sha256", sha256) != sha256:
-        raise BadInput(f"the file of {name} has changed: its sha256 begins with {sha256}")
+    with trust.trusting(name):
+        return trusted_model(name, inputs=inputs, outputs=outputs, seed=seed, **options)
+
+
+def trusted_model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:
+    """As `model`, for a name that stands in a file: its code is run only where `statetrack.trust` allows it."""
     line = entry(name)
-    build = load(line.at)
+    build, sha256 = own_class(name, options.pop("sha256", None)) if is_address(name) else (load(line.at), "")
     check_options(name, build, options)
     with seeded(seed):
         made = built(name, build, inputs=inputs, outputs=outputs, **{**line.options, **options})
@@ -43,10 +48,20 @@ def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **op
     return made
 
 
+def own_class(address: str, sha256: str | None) -> tuple[type[nn.Module], str]:
+    """The class at an address, which should have this hash, and its hash as a text holds it."""
+    behind = trusted(address)
+    if sha256 is not None and not behind.is_called(sha256):
+        raise BadInput(f"the code of {address} has changed: its sha256 begins with {behind.text}, not with {sha256}")
+    found = load(address, behind)
+    trust.remember(address, behind.sha256)
+    return found, behind.text
+
+
 def text_of(
-    name: str, build: Callable[..., Any], fixed: Mapping[str, Any], options: dict[str, Any], sha256: str | None
+    name: str, build: Callable[..., Any], fixed: Mapping[str, Any], options: dict[str, Any], sha256: str
 ) -> str:
-    """One text for one model: the name, the options that are not as they would be anyway, a file's hash.
+    """One text for one model: the name, the options that are not as they would be anyway, the hash of one's own code.
 
     `training.weights.built` reads it back.
     """

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import importlib
 import importlib.util
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from statetrack.errors import BadInput, one_line
+from statetrack.models.identity import WANTED, Identity, identity
 from statetrack.models.sequence import SequenceModel, Shape, State
 
 
@@ -72,84 +73,97 @@ class Adapted(SequenceModel):
         return logits, (own,) if self.bare else own
 
 
-def load(address: str) -> Callable[..., nn.Module]:
-    """The class at `file.py:Class` or `package.module:Class`."""
+def load(address: str, known: Identity | None = None) -> type[nn.Module]:
+    """The class at `file.py:Class` or `package.module:Class`. To import is to run: ask `statetrack.trust` first."""
     place, _, attribute = address.rpartition(":")
-    module = from_file(Path(place)) if place.endswith(".py") else from_package(place)
+    behind = known or identity(address)
+    import_anew(behind)
+    module = run_file(Path(place).resolve(), behind.sha256) if place.endswith(".py") else from_package(place)
     try:
         target = operator.attrgetter(attribute)(module)
     except AttributeError:
-        raise BadInput(f"{place} has no {attribute!r}; give file.py:Class or package.module:Class") from None
-    if not callable(target):
-        raise BadInput(
-            f"{address} is a {type(target).__name__}, not a class; give file.py:Class or package.module:Class"
-        )
+        raise BadInput(f"{place} has no {attribute!r}; {WANTED}") from None
+    if not isinstance(target, type) or not issubclass(target, nn.Module):
+        what = f"the class {target.__name__}" if isinstance(target, type) else f"a {type(target).__name__}"
+        raise BadInput(f"{address} is {what}, and not a class of torch.nn.Module; {WANTED}")
     return target
 
 
-def file_hash(address: str) -> str | None:
-    """The first eight digits of the sha256 of the file behind `file.py:Class`; None for a name of another kind."""
-    place = address.rpartition(":")[0]
-    return digest(Path(place)) if place.endswith(".py") else None
+_imported: dict[str, str] = {}  # modules of one's own that models were loaded with, and the hash that each had then
 
 
-def digest(path: Path) -> str:
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}; give file.py:Class or package.module:Class")
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-
-
-def from_file(path: Path) -> ModuleType:
-    """The module that a file makes. An unchanged file is run once, so that all seeds get one and the same class."""
-    return run_file(path.resolve(), digest(path))
+def import_anew(behind: Identity) -> None:
+    """Forget the modules behind a model if one of them has changed since it was imported for one."""
+    if any(_imported.get(name, sha256) != sha256 for name, sha256 in behind.own.items()):
+        for name in behind.own:
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+    _imported.update(behind.own)
 
 
 @functools.cache
 def run_file(path: Path, sha256: str) -> ModuleType:
-    """Run a file of this hash. The module's name is made from the path, so that two files of one name do not meet."""
+    """The module that a file makes. An unchanged file is run once, so that all seeds get one and the same class.
+
+    The module's name is made from the path, so that two files of one name do not meet.
+    """
     name = "statetrack_file_" + "_".join(path.with_suffix("").parts[1:])
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and the like look their module up there
-    try:
+    with blaming(f"{path} does not run"):
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise BadInput(f"{path} does not run: {one_line(error)}") from error
     return module
 
 
 def from_package(name: str) -> ModuleType:
     """Import a module by its dotted name."""
-    try:
+    with blaming(f"cannot import {name!r}"):
         return importlib.import_module(name)
+
+
+@contextmanager
+def blaming(what: str, but: Callable[[Exception], bool] = lambda error: False) -> Iterator[None]:
+    """Whatever somebody's code raises becomes one line that begins so, but for some; its traceback is the cause, which
+    `statetrack -v` shows.
+    """
+    try:
+        yield
+    except BadInput:
+        raise
     except Exception as error:
-        raise BadInput(f"cannot import {name!r}: {one_line(error)}") from error
+        if but(error):
+            raise
+        raise BadInput(f"{what}: {one_line(error)}") from error
+    except SystemExit as error:
+        if type(error) is not SystemExit:  # of our own, which ends a worker
+            raise
+        raise BadInput(f"{what}: it calls sys.exit({error.code if error.code is not None else ''})") from error
 
 
 def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: int, **options: Any) -> SequenceModel:
     """Class(inputs=..., outputs=...), as a SequenceModel."""
-    try:
+    with blaming(f"cannot build {name} as Class(inputs=..., outputs=...)"):  # memory that ran out, too
         module = build(inputs=inputs, outputs=outputs, **options)
-    except BadInput:
-        raise
-    except Exception as error:  # whatever somebody's constructor may raise, and memory that ran out
-        why = one_line(error)
-        raise BadInput(f"cannot build {name} as Class(inputs=..., outputs=...): {why}") from error
     return as_model(module, name, inputs, outputs)
 
 
 def as_model(module: Any, name: str, inputs: int, outputs: int) -> SequenceModel:
     """A SequenceModel as it is, any other module wrapped. Only a class that says so itself has foldable layers."""
     if isinstance(module, SequenceModel):
-        kind = type(module)
-        if not kind.__module__.startswith("statetrack.models.") and "foldable" not in vars(kind):
+        if not is_ours(module) and "foldable" not in vars(type(module)):
             module.foldable = False
         return module
     if not isinstance(module, nn.Module):
         raise BadInput(f"{name} makes a {type(module).__name__}; expected a torch.nn.Module")
     return Adapted(module, inputs, outputs)
+
+
+def is_ours(model: nn.Module) -> bool:
+    """Whether its class comes with statetrack; what those do is tested."""
+    return not isinstance(model, Adapted) and type(model).__module__.startswith("statetrack.models.")
 
 
 def own_name(model: nn.Module) -> str:
@@ -186,14 +200,8 @@ def check(model: nn.Module, inputs: int, outputs: int) -> None:
 
 def run(name: str, model: Callable[[Tensor], Any], ids: Tensor) -> Any:
     """The model's answer to a batch; its own failure becomes one line."""
-    try:
-        with torch.no_grad():
-            return model(ids)
-    except BadInput:
-        raise
-    except Exception as error:
-        shape = tuple(ids.shape)
-        raise BadInput(f"{name} fails on ids of shape {shape}: {one_line(error)}") from error
+    with blaming(f"{name} fails on ids of shape {tuple(ids.shape)}"), torch.no_grad():
+        return model(ids)
 
 
 def check_weights(name: str, model: nn.Module) -> None:
@@ -234,10 +242,8 @@ def check_repeatable(name: str, model: nn.Module, ids: Tensor) -> None:
 
     Tried on a copy, so that the buffers of a model that fails are as they were.
     """
-    try:
+    with blaming(f"{name} cannot be copied"):
         trial = copy.deepcopy(model).train()
-    except Exception as error:
-        raise BadInput(f"{name} cannot be copied: {one_line(error)}") from error
     buffers = {key: buffer.clone() for key, buffer in trial.named_buffers()}
     with torch.random.fork_rng():
         drawn = torch.get_rng_state()

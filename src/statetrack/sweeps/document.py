@@ -23,6 +23,7 @@ one cell, evaluated as both ask for. Whatever cannot be run is refused before an
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,14 +31,18 @@ from typing import Any
 
 import yaml
 
-from statetrack.errors import BadInput, unknown
+from statetrack import plain_yaml, trust
+from statetrack.errors import BadInput, shortened, unknown
+from statetrack.results.cell import ASK
 from statetrack.results.kinds import WrongPart
 from statetrack.results.plans import PlannedCell, Sweep, united
-from statetrack.sweeps.kinds import KINDS, load, module_of
+from statetrack.sweeps.kinds import KINDS, addresses, load, module_of
 
 SHIPPED = Path(__file__).parent / "shipped"
 PRODUCT = ("tasks", "subjects", "lengths", "seeds")
 KEYS = (*PRODUCT, "protocol", "settings", "note", "resources")
+MOST_NAME = 200  # bytes: that of a file, with its ending
+MOST_CELLS = 100_000  # of one sweep
 MODEL = "{model}"  # stands for each model that the caller names
 Place = tuple[str | int, ...]
 
@@ -67,8 +72,13 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
 
 
-def read(name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS) -> Sweep:
-    """A shipped sweep by name, or a sweep from a YAML file. `models` take the place of {model} in its subjects."""
+def read(
+    name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS, trust_code: bool = False
+) -> Sweep:
+    """A shipped sweep by name, or a sweep from a YAML file. `models` take the place of {model} in its subjects.
+
+    Code that the file names, `mine.py:Mine`, is run only where `statetrack.trust` allows it, or with `trust_code`.
+    """
     sweeps = shipped()
     path = Path(name_or_path)
     if str(name_or_path).lower() in sweeps:
@@ -76,18 +86,21 @@ def read(name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[st
     elif path.suffix not in (".yaml", ".yml"):
         raise unknown("sweep or .yaml file", str(name_or_path), sweeps)
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        text = plain_yaml.content(path).decode()
+    except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if models and MODEL not in text:
         raise BadInput(f"{path.name} has no place for a language model; leave --model out")
-    return replace(expand(_parse(text, path.name), path.stem, models, kinds), shipped=path in sweeps.values())
+    with trust.trusting(everything=trust_code):
+        whole = expand(_parse(text, path.name), path.stem, models, kinds)
+    return replace(whole, shipped=path in sweeps.values())
 
 
 def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] = KINDS) -> Sweep:
-    """A sweep from a Python list of blocks."""
+    """A sweep from a Python list of blocks. Code that they name is named by the caller, and may be run."""
     data = [dict(block) for block in blocks]
-    return expand(Document(f"sweep {name}", {"blocks": data}, {}), name, (), kinds)
+    with trust.trusting(*(address for block in data for address in addresses(block.get("subjects", ())))):
+        return expand(Document(f"sweep {name}", {"blocks": data}, {}), name, (), kinds)
 
 
 def about(path: Path) -> str:
@@ -113,9 +126,11 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
             raise document.wrong(place, f"a block is a mapping with {', '.join(KEYS)}")
         _known_keys(document, place, block, KEYS if "blocks" in data else ("name", "about", *KEYS))
         entries += _block(document, place, common, block, models, kinds)
+        if len(entries) > MOST_CELLS:
+            raise document.wrong(place, f"more than {MOST_CELLS:,} cells")
     named = str(data.get("name", name))
-    if "/" in named or named.startswith("."):
-        raise document.wrong(("name",), f"name {named!r} should be usable as the name of a file")
+    if "/" in named or named.startswith(".") or not named.isprintable() or not 0 < len(named.encode()) <= MOST_NAME:
+        raise document.wrong(("name",), f"name {shortened(named)} should be usable as the name of a file")
     return Sweep(named, str(data.get("about", "")), united(entries))
 
 
@@ -135,14 +150,17 @@ def _block(
     subjects = _texts(document, at("subjects"), whole["subjects"])
     lengths = _numbers(document, at("lengths"), whole["lengths"], 1)
     seeds = _seeds(document, at("seeds"), whole.get("seeds", 1))
+    if (count := len(tasks) * len(subjects) * len(lengths) * len(seeds)) > MOST_CELLS:
+        raise document.wrong(place, f"{count:,} cells: a sweep has at most {MOST_CELLS:,}")
     settings, resources = whole.get("settings") or {}, whole.get("resources") or {}
     for key, value in (("settings", settings), ("resources", resources)):
         if not isinstance(value, dict):
             raise document.wrong(at(key), f"{key} should be a mapping, such as {{batch: 64}}")
+    _check_settings(document, at("settings"), settings)
     _check_resources(document, at("resources"), resources)
     protocol = whole.get("protocol", "curriculum")
     if not isinstance(protocol, str):
-        raise document.wrong(at("protocol"), f"protocol {protocol!r} should be the name of a protocol")
+        raise document.wrong(at("protocol"), f"protocol {shortened(protocol)} should be the name of a protocol")
     for (i, task), (j, subject), (k, length) in itertools.product(
         enumerate(tasks), enumerate(subjects), enumerate(lengths)
     ):
@@ -162,6 +180,8 @@ def _block(
 
 def _with_models(document: Document, place: Place, subject: str, models: Sequence[str]) -> list[str]:
     if MODEL not in subject:
+        if not subject.removeprefix(f"{ASK}:").strip():
+            raise document.wrong(place, f"{subject!r} names no model")
         return [subject]
     if not models:
         raise document.wrong(place, f"{subject!r} needs a model: --model NAME, once for each model")
@@ -181,7 +201,7 @@ def _texts(document: Document, place: Place, value: Any) -> list[str]:
         raise document.wrong(place, f"{place[-1]} should be a list of names")
     for number, text in enumerate(value):
         if not isinstance(text, str):
-            raise document.wrong((*place, number), f"{text!r} in {place[-1]} should be text")
+            raise document.wrong((*place, number), f"{shortened(text)} in {place[-1]} should be text")
     return value
 
 
@@ -192,7 +212,7 @@ def _numbers(document: Document, place: Place, value: Any, least: int) -> list[i
     for number, given in enumerate(value):
         if not isinstance(given, int) or isinstance(given, bool) or given < least:
             raise document.wrong(
-                (*place, number), f"{given!r} in {place[-1]} should be a whole number of at least {least}"
+                (*place, number), f"{shortened(given)} in {place[-1]} should be a whole number of at least {least}"
             )
     return value
 
@@ -202,41 +222,52 @@ def _seeds(document: Document, place: Place, value: Any) -> list[int]:
     if isinstance(value, list):
         return _numbers(document, place, value, 0)
     (count,) = _numbers(document, place, value, 1)
+    if count > MOST_CELLS:
+        raise document.wrong(place, f"{shortened(count)} seeds: a sweep has at most {MOST_CELLS:,} cells")
     return list(range(count))
+
+
+def _check_settings(document: Document, place: Place, settings: dict[Any, Any]) -> None:
+    for key, value in settings.items():
+        if any(isinstance(part, list | dict) for part in (value if isinstance(value, list) else [value])):
+            raise document.wrong(
+                (*place, key), f"{key}={shortened(value)} should be a number, a word or a list of them"
+            )
 
 
 def _check_resources(document: Document, place: Place, resources: dict[Any, Any]) -> None:
     for key, value in resources.items():
         if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise document.wrong((*place, key), f"resources: {key}={value} should be a name and a number")
+            raise document.wrong(
+                (*place, key), f"resources: {key}={shortened(value, quoted=False)} should be a name and a number"
+            )
 
 
-def _parse(text: str, where: str) -> Document:
+def _parse(text: str | bytes, where: str) -> Document:
     """YAML with the line of every part."""
-    loader = yaml.SafeLoader(text)
     lines: dict[Place, int] = {}
+    root = plain_yaml.tree(text, where)
+    loader = yaml.SafeLoader("")
     try:
-        root = loader.get_single_node()
-        data = _plain(loader, root, (), lines) if root is not None else None
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise BadInput(f"{where}{line}: not valid YAML: {getattr(error, 'problem', None) or error}") from None
+        return Document(where, _plain(loader, root, where, (), lines) if root is not None else None, lines)
     finally:
         loader.dispose()
-    return Document(where, data, lines)
 
 
-def _plain(loader: yaml.SafeLoader, node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
+def _plain(loader: yaml.SafeLoader, node: yaml.Node, where: str, place: Place, lines: dict[Place, int]) -> Any:
     lines[place] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
-        loader.flatten_mapping(node)
-        pairs = [(loader.construct_object(key, deep=True), value) for key, value in node.value]
-        names = [str(name) for name, _ in pairs]
-        for name in names:
-            if names.count(name) > 1:
+        try:
+            loader.flatten_mapping(node)
+        except yaml.YAMLError as error:
+            raise BadInput(f"{plain_yaml.at(node, where)}: {getattr(error, 'problem', error)}") from None
+        names = [str(plain_yaml.construct(loader, key, where)) for key, _ in node.value]
+        for name, count in Counter(names).items():
+            if count > 1:
                 raise BadInput(f"{name!r} appears twice in one mapping (line {lines[place]})")
-        return {name: _plain(loader, value, (*place, name), lines) for name, (_, value) in zip(names, pairs)}
+        return {
+            name: _plain(loader, value, where, (*place, name), lines) for name, (_, value) in zip(names, node.value)
+        }
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(loader, value, (*place, number), lines) for number, value in enumerate(node.value)]
-    return loader.construct_object(node, deep=True)
+        return [_plain(loader, value, where, (*place, number), lines) for number, value in enumerate(node.value)]
+    return plain_yaml.construct(loader, node, where)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Any, cast
 
+from statetrack import spec
 from statetrack.errors import MissingExtra
 from statetrack.results.cell import ASK, TRAIN, Cell
 from statetrack.results.kinds import Kind
@@ -32,6 +33,17 @@ def module_for(cell: Cell, kinds: Mapping[str, str] = KINDS) -> str:
 def sweep_of(name: str, cells: Iterable[Cell], kinds: Mapping[str, str] = KINDS) -> Sweep:
     """A sweep from cells that are there already, each of the same cost."""
     return Sweep(name, "", tuple(PlannedCell(cell, module_for(cell, kinds)) for cell in dict.fromkeys(cells)))
+
+
+def addresses(subjects: Iterable[Any], kinds: Mapping[str, str] = KINDS) -> list[str]:
+    """Where subjects that are trained have code of somebody's own, each once.
+
+    >>> addresses(["mlp", "counter.py:Counter[width=8]", "counter.py:Counter", "ask:hf:SmolLM2 implicit"])
+    ['counter.py:Counter']
+    """
+    texts = [subjects] if isinstance(subjects, str) else [text for text in subjects if isinstance(text, str)]
+    trained = [text for text in texts if module_of(text, kinds) == kinds.get(TRAIN) and ":" in text]
+    return list(dict.fromkeys(name for text in trained if ":" in (name := spec.parse(text)[0])))
 
 
 def load(module: str) -> Kind:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from statetrack import trust
 from statetrack.errors import BadInput, need
 from statetrack.results import AskedRecord, Cell, Store, TrainingRecord
 from statetrack.sweeps.local import TICK, Tick
@@ -150,7 +151,8 @@ def at_node(unit: Unit, files: Files, weights: bool) -> Home:
         store = Store(Path(folder) / "results")
         for name, data in files.items():
             store.put(name, data)
-        outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
+        with trust.trusting(*unit.code):
+            outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
         if any(outcome.status == LOST for outcome in outcomes.values()):
             os._exit(1)  # nothing more runs on the GPU in this process: Ray tries in another
         return [(cell.key, outcomes[cell.key], _files(store, cell)) for cell in unit.cells]

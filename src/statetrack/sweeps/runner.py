@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statetrack.errors import BadInput
+from statetrack.models.identity import trusted
 from statetrack.results import plans
+from statetrack.results.cell import TRAIN
 from statetrack.results.leftovers import tidy
 from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
+from statetrack.sweeps.kinds import KINDS, addresses
 from statetrack.sweeps.local import Tick, WorkerDevice, in_process, places, with_workers
 from statetrack.sweeps.schedule import Schedule, SweepProgress
 
 DEVICES = ("auto", "cpu", "cuda")
+MOST_WORKERS = 1024
 MOST_TOGETHER = 8  # seeds side by side on a GPU
 
 Show = Callable[[Schedule, int], None]  # called often with the schedule and the number of workers
@@ -36,8 +40,8 @@ class Options:
     cell_seconds: float | None = None  # a cell that takes longer has failed
 
     def check(self) -> None:
-        if self.workers is not None and self.workers < 0:
-            raise BadInput(f"workers={self.workers} should be 0 (in this process) or more")
+        if self.workers is not None and not 0 <= self.workers <= MOST_WORKERS:
+            raise BadInput(f"workers={self.workers} should lie in 0..{MOST_WORKERS}, where 0 is this process")
         if self.workers is not None and self.ray is not None:
             raise BadInput("a sweep runs on --workers or on --ray, not on both")
         if self.device not in DEVICES:
@@ -46,6 +50,9 @@ class Options:
             value = getattr(self, key)
             if value is not None and not value > 0:  # NaN is refused too: it would limit nothing
                 raise BadInput(f"{key}={value} should be above 0")
+        for key in ("together", "per_gpu"):
+            if (getattr(self, key) or 0) > MOST_WORKERS:
+                raise BadInput(f"{key}={getattr(self, key)} should be at most {MOST_WORKERS}")
 
 
 def run(
@@ -59,6 +66,8 @@ def run(
     asked_for = in_workers or (chosen.device == "cuda" and not chosen.ray)  # a GPU that is not there is refused now
     devices = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
     where = devices if in_workers else []
+    for address in addresses(entry.cell.subject for entry in sweep.entries if entry.kind == KINDS[TRAIN]):
+        trusted(address)  # else it is refused here: workers, also those on other machines, run what they are sent
     store = Store(Path(folder))
     plans.save(store, sweep)
     on_gpu = any(place.gpu is not None for place in where)

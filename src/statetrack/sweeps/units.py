@@ -9,6 +9,7 @@ from functools import cached_property
 
 from statetrack.results.cell import Cell
 from statetrack.results.plans import PlannedCell
+from statetrack.sweeps.kinds import addresses
 
 BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
 
@@ -59,6 +60,11 @@ class Unit:
         """The same for units that differ in their length alone."""
         first = self.cells[0]
         return Cell(first.task, first.subject, 0, 0, first.protocol).key
+
+    @property
+    def code(self) -> list[str]:
+        """The addresses of code that it runs. Its runner has asked whether that may be, before it was sent anywhere."""
+        return addresses([self.cells[0].subject])
 
     def of(self, cells: Iterable[Cell], **changes: object) -> Unit:
         """The same work for some of the cells."""

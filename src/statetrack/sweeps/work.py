@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from statetrack.errors import BadInput, OutOfMemory, one_line
+from statetrack.errors import BadInput, OutOfMemory, one_line, show_cause
 from statetrack.results import claims
 from statetrack.results.cell import Cell
 from statetrack.results.kinds import SeedGroup
@@ -77,6 +77,7 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
     except Exception as error:
         if no_room(error):
             raise error if isinstance(error, BadInput) else BadInput(f"{scratch.parent}: {error}") from error
+        show_cause(error)
         reason, failed = one_line(error), meaning(error)
     for cell in left.values():
         seconds = time.monotonic() - began

@@ -15,14 +15,19 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from statetrack import trust
 from statetrack.errors import BadInput
 from statetrack.results.store import Store
 from statetrack.sweeps.units import Unit
 from statetrack.sweeps.work import do
 
 
+class Ended(SystemExit):
+    """It was asked to end. A model that calls sys.exit is another matter, and has failed."""
+
+
 def main(pipe: int, lifeline: int, folder: str, device: str, weights: bool) -> None:
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _end)
     threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
     starter = Connection(pipe)
     store = Store(Path(folder))
@@ -32,10 +37,15 @@ def main(pipe: int, lifeline: int, folder: str, device: str, weights: bool) -> N
             return
         began = time.monotonic()
         try:
-            outcomes = do(unit, store, device, weights)
+            with trust.trusting(*unit.code):
+                outcomes = do(unit, store, device, weights)
             starter.send((time.monotonic() - began, outcomes))
         except (BadInput, OSError) as error:  # the folder takes no more
             starter.send(str(error))
+
+
+def _end(number: int, frame: object) -> None:
+    raise Ended(128 + number)
 
 
 def _die_with(lifeline: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from statetrack import spec, trust
 from statetrack.errors import BadInput, OutOfMemory
 from statetrack.files import check_writable
 from statetrack.models import SequenceModel, check
@@ -31,6 +32,7 @@ from statetrack.training.breaking import on_words
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
+from statetrack.training.own_models import blaming_own, check_trained, check_untrained
 from statetrack.training.protocol import Progress, Protocol, fuse_from, protocol
 from statetrack.training.weights import built, load, subject_of
 
@@ -110,17 +112,18 @@ def train_many(
     check_numbers(length, seeds, stream, words)
     stream = int(stream)
     fuse_from()
-    subject = subject_of(model_or_name, the_task, kept=out is not None)
-    cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
-    streams = (stream,) if stream else ()
-    job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn)
-    with kept_in(out) as store:
-        if store:
-            check_writable(store.folder)
-        saved = checkpoint_path(store, cells) if store else None
-        results = {result.cell.seed: result for result in run_job(job, store, saved)}
-        if saved:
-            saved.unlink(missing_ok=True)
+    with trust.trusting(*([spec.parse(model_or_name)[0]] if isinstance(model_or_name, str) else [])):
+        subject = subject_of(model_or_name, the_task, kept=out is not None)
+        cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
+        streams = (stream,) if stream else ()
+        job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn)
+        with kept_in(out) as store:
+            if store:
+                check_writable(store.folder)
+            saved = checkpoint_path(store, cells) if store else None
+            results = {result.cell.seed: result for result in run_job(job, store, saved)}
+            if saved:
+                saved.unlink(missing_ok=True)
     return [results[seed] for seed in seeds]
 
 
@@ -249,6 +252,7 @@ def _go_on(job: Job, store: Store | None, saved: Path | None, weights: bool) -> 
         models = [built(job.model, job.task, seed) for seed, _ in runs]
         check(models[0], job.task.inputs, job.task.outputs)
         check_length(job.task, subject, getattr(models[0], "positions", None), length)
+        check_untrained(models[0], job.task.inputs, length, job.streams)
         yield from _fit_and_measure(job, models, runs, store, saved, weights)
 
 
@@ -266,10 +270,11 @@ def _fit_and_measure(
 ) -> Iterator[Result]:  # fmt: skip
     length, began = job.cells[0].length, time.monotonic()
     floor = floors_of(job.task, length)["position"].average
-    run = fit(
-        job.task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], job.rules, job.place,
-        saved=saved, floor=floor, report=job.report,
-    )  # fmt: skip
+    with blaming_own(models[0], job.cells[0].subject, "in training"):
+        run = fit(
+            job.task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], job.rules, job.place,
+            saved=saved, floor=floor, report=job.report,
+        )  # fmt: skip
     trained = run.models()
     hand_back(job.place)  # what the steps took is not needed for the evaluation
     share = (time.monotonic() - began) / len(job.cells)
@@ -277,7 +282,9 @@ def _fit_and_measure(
         rows = [row for row, (seed, _) in enumerate(runs) if seed == cell.seed]
         row = max(rows, key=lambda row: run.progress[row].best)
         tried = [_tried(run.progress[row]) for row in rows]
-        record = measure(job, cell, trained[row], _training(run, row, trained[row], tried), share)
+        with blaming_own(trained[row], cell.subject, "when it is tested"):
+            check_trained(trained[row], job.task.inputs, length, job.streams)
+            record = measure(job, cell, trained[row], _training(run, row, trained[row], tried), share)
         if store:
             path = store.path(cell, "safetensors")
             path.unlink(missing_ok=True)  # of another training, as is what was found out about it

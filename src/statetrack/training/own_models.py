@@ -1,0 +1,34 @@
+"""What a model of somebody's own is held to in training: that it never peeks, and that its failures bear its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from statetrack.models import SequenceModel
+from statetrack.models.custom import blaming, is_ours
+from statetrack.models.independence import check_independent
+from statetrack.training.evaluate import GENERALISE, STREAM_TAIL
+from statetrack.training.memory import ran_out_of_memory
+
+
+def check_untrained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
+    """Refuse one that peeks at the length that it would be trained on, or at twice it."""
+    if not is_ours(model):
+        check_independent(model, inputs, (length, 2 * length), STREAM_TAIL if streams else 0)
+
+
+def check_trained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
+    """It may have learned to peek: look again, at every length that it is tested at, before there is a record."""
+    if not is_ours(model):
+        lengths = (length, *(times * length for times in GENERALISE))
+        check_independent(model, inputs, lengths, STREAM_TAIL if streams else 0)
+
+
+def blaming_own(model: SequenceModel, subject: str, when: str) -> AbstractContextManager[None]:
+    """What goes wrong in it is said with its name; memory and the disk are not its fault."""
+
+    def not_its_own(error: Exception) -> bool:
+        return isinstance(error, OSError | MemoryError) or ran_out_of_memory(error)
+
+    return nullcontext() if is_ours(model) else blaming(f"{subject} fails {when}", but=not_its_own)
