@@ -122,7 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(f"{error.format_message()} ({command} --help says more)")
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except SystemExit as error:  # of somebody's own model or package: nothing here ends so
+    except SystemExit as error:  # of somebody's own model or package
+        if isinstance(error.__context__, OSError):  # of typer: the reader of our output has seen enough
+            raise
         return _refuse(f"code that was run called sys.exit({error.code if error.code is not None else ''})")
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader of our output has seen enough
