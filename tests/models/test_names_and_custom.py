@@ -10,6 +10,8 @@ import torch
 
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check, model, names
+from statetrack.tasks import task
+from statetrack.training.weights import built
 
 MINE = """
 import torch
@@ -217,3 +219,9 @@ def test_bad_options(name: str, options: dict[str, object], message: str) -> Non
 def test_empty_alphabets(name: str, sizes: tuple[int, int]) -> None:
     with pytest.raises(BadInput, match="must be a whole number above 0"):
         model(name, inputs=sizes[0], outputs=sizes[1])
+
+
+@pytest.mark.parametrize("name", [f"mamba2-{'9' * 400}l", "mamba2-1000l", "mlp[layers=100000000]"])
+def test_depths_that_nobody_builds(name: str) -> None:
+    with pytest.raises(BadInput, match=r"unknown model|layers must be at most 1000|has no option"):
+        built(name, task("txc"), seed=0)

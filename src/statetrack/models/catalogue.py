@@ -235,7 +235,7 @@ def entry(name: str) -> ModelEntry:
 
 def _another_depth(key: str) -> ModelEntry | None:
     """The line that mamba2-12l would have: that of the shallowest catalogued one, with as many layers."""
-    named = re.fullmatch(r"(.+)-([1-9]\d*)l(|-.+)", key)
+    named = re.fullmatch(r"(.+)-([1-9][0-9]{0,2})l(|-.+)", key)
     if named is None:
         return None
     stem, layers, ending = named.groups()

@@ -25,9 +25,12 @@ FLIPPED = 0.01  # of the answers: a leak that is too small for the tolerance may
 Forward = Callable[[Tensor], Tensor]
 
 
-def check_independent(model: SequenceModel, inputs: int, lengths: Iterable[int], window: int = 0) -> None:
+def check_independent(
+    model: SequenceModel, inputs: int, lengths: Iterable[int], window: int = 0,
+    most_rows: Callable[[int], int] = lambda length: ROWS[1],
+) -> None:  # fmt: skip
     """Refuse a model that peeks (BadInput), at the first of the lengths and at those beyond that it can run; with a
-    `window`, also in the pieces of that length in which a stream is run.
+    `window`, also in the pieces of that length in which a stream is run. `most_rows` of a length fit into one pass.
     """
     name, training = own_name(model), model.training
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
@@ -40,44 +43,60 @@ def check_independent(model: SequenceModel, inputs: int, lengths: Iterable[int],
     try:
         for number, length in enumerate(lengths):
             if limit is None or length <= limit:
-                _check_at(name, model, inputs, length, device, may_fail=number > 0)
+                trial = Trial(inputs, length, min(most_rows(length), _rows(length)), device)
+                trial.check(name, model, may_fail=number > 0)
         if window and model.recurrent:
-            _check_at(f"forward_from of {name}", piece, inputs, window, device, may_fail=True)
+            trial = Trial(inputs, window, min(most_rows(window), _rows(window)), device)
+            trial.check(f"forward_from of {name}", piece, may_fail=True)
     finally:
         model.train(training)
 
 
-def _check_at(name: str, model: Forward, inputs: int, length: int, device: torch.device, may_fail: bool) -> None:
-    rows = min(ROWS[1], max(ROWS[0], TOKENS // length))
-    chance = torch.Generator().manual_seed(length)
+def _rows(length: int) -> int:
+    return min(ROWS[1], max(ROWS[0], TOKENS // length))
 
-    def drawn() -> Tensor:
-        return torch.randint(inputs, (rows, length), generator=chance)
 
-    def answers(ids: Tensor) -> Tensor:
-        return run(name, model, ids.to(device)).float()
+class Trial:
+    """Batches of one shape that differ where the answers may not."""
 
-    ids, others, later = drawn(), drawn(), drawn()
-    try:
-        first = answers(ids)
-    except BadInput:
-        if may_fail:  # it has no such length; the record says so where it is tested there
-            return
-        raise
-    place = f"at length {length}"
-    even = torch.arange(rows) % 2 == 0
-    mixed = answers(torch.where(even[:, None], ids, others))
-    if _differ(first, answers(ids)):
-        raise BadInput(f"{name} keeps something from batch to batch {place}: logits change with the batch before")
-    if _differ(first[even], mixed[even]):
-        raise BadInput(f"{name} mixes the rows of a batch {place}: logits of a row change with other rows")
-    # In every row another position, spread over the length: from there on all inputs are drawn anew.
-    spread = (torch.arange(rows) + torch.rand(rows, generator=chance)) / rows
-    border = (1 + (spread * (length - 1)).long()).clamp(max=length - 1)[:, None]
-    before = (torch.arange(length) < border).to(device)
-    peeked = answers(torch.where(before.cpu(), ids, later))
-    if length > 1 and _differ(first[before], peeked[before]):
-        raise BadInput(f"{name} is not causal {place}: logits change with inputs that come later")
+    def __init__(self, inputs: int, length: int, rows: int, device: torch.device) -> None:
+        self.inputs, self.length, self.rows, self.device = inputs, length, rows, device
+        self.chance = torch.Generator().manual_seed(length)
+
+    def drawn(self) -> Tensor:
+        return torch.randint(self.inputs, (self.rows, self.length), generator=self.chance)
+
+    def check(self, name: str, model: Forward, may_fail: bool) -> None:
+        def answers(ids: Tensor) -> Tensor:
+            logits: Tensor = run(name, model, ids.to(self.device))
+            return logits.float()
+
+        ids = self.drawn()
+        try:
+            first = answers(ids)
+        except BadInput:
+            if may_fail:  # it has no such length; the record says so where it is tested there
+                return
+            raise
+        place = f"at length {self.length}"
+        even = torch.arange(self.rows) % 2 == 0
+        mixed = answers(torch.where(even[:, None], ids, self.drawn()))
+        if _differ(first, answers(ids)):
+            raise BadInput(f"{name} keeps something from batch to batch {place}: logits change with the batch before")
+        if _differ(first[even], mixed[even]):
+            raise BadInput(f"{name} mixes the rows of a batch {place}: logits of a row change with other rows")
+        for _ in range(-(-ROWS[0] // self.rows) if self.length > 1 else 0):
+            before = self.before()
+            changed = answers(torch.where(before, ids, self.drawn()))
+            seen = before.to(self.device)
+            if _differ(first[seen], changed[seen]):
+                raise BadInput(f"{name} is not causal {place}: logits change with inputs that come later")
+
+    def before(self) -> Tensor:
+        """Where inputs stay as they are: in every row up to another position, spread over the length."""
+        spread = (torch.arange(self.rows) + torch.rand(self.rows, generator=self.chance)) / self.rows
+        border = (1 + (spread * (self.length - 1)).long()).clamp(max=self.length - 1)
+        return torch.arange(self.length) < border[:, None]
 
 
 def _differ(one: Tensor, two: Tensor) -> bool:

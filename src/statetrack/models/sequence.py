@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from statetrack import ops
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, shortened
 from statetrack.models.layers import Embedding, Linear, RMSNorm, per_row
 
 # What is kept between steps: tensors whose first dimension is the batch. A model decides how many there are.
@@ -20,6 +20,7 @@ State = tuple[Tensor, ...]
 Shape = tuple[int, ...]
 Block = Callable[[nn.Module, nn.Module, Tensor, State], tuple[Tensor, State]]
 ReadOut = Callable[[nn.Module, nn.Module, Tensor], Tensor]
+MOST_LAYERS = 1000
 NO_ANSWER = -1
 
 
@@ -205,7 +206,9 @@ def compiled_parts() -> tuple[Block, ReadOut]:
 
 
 def whole_numbers(**sizes: int) -> None:
-    """Refuse a size that is not a whole number above 0."""
+    """Refuse a size that is not a whole number above 0, and layers that would be built for ever."""
     for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadInput(f"{name} must be a whole number above 0; got {value!r}")
+            raise BadInput(f"{name} must be a whole number above 0; got {shortened(value)}")
+        if name == "layers" and value > MOST_LAYERS:
+            raise BadInput(f"layers must be at most {MOST_LAYERS}; got {shortened(value)}")

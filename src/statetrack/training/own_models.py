@@ -5,24 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+import torch
+
 from statetrack.models import SequenceModel
 from statetrack.models.custom import blaming, is_ours
 from statetrack.models.independence import check_independent
-from statetrack.training.evaluate import GENERALISE, STREAM_TAIL
+from statetrack.training.evaluate import GENERALISE, STREAM_TAIL, pass_rows
 from statetrack.training.memory import ran_out_of_memory
 
 
 def check_untrained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
     """Refuse one that peeks at the length that it would be trained on, or at twice it."""
     if not is_ours(model):
-        check_independent(model, inputs, (length, 2 * length), STREAM_TAIL if streams else 0)
+        _check(model, inputs, (length, 2 * length), streams)
 
 
 def check_trained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
     """It may have learned to peek: look again, at every length that it is tested at, before there is a record."""
     if not is_ours(model):
         lengths = (length, *(times * length for times in GENERALISE))
-        check_independent(model, inputs, lengths, STREAM_TAIL if streams else 0)
+        _check(model, inputs, lengths, streams)
+
+
+def _check(model: SequenceModel, inputs: int, lengths: Sequence[int], streams: Sequence[int]) -> None:
+    """In passes as large as those that test it."""
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    window = STREAM_TAIL if streams else 0
+    check_independent(model, inputs, lengths, window, lambda length: pass_rows(device, length, model.outputs))
 
 
 def blaming_own(model: SequenceModel, subject: str, when: str) -> AbstractContextManager[None]:
