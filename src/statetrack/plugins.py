@@ -10,6 +10,8 @@ docs/extend.md shows a package that adds one of each.
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Container
 from importlib.metadata import EntryPoint, entry_points
@@ -76,3 +78,16 @@ def label(point: EntryPoint) -> str:
 def say(line: str) -> None:
     """A line on stderr, once."""
     print(f"statetrack: {line}", file=sys.stderr, flush=True)
+
+
+@functools.cache
+def usable(library: str) -> bool:
+    """Whether a library that only makes things faster is there and can be imported; one that is broken is named."""
+    if importlib.util.find_spec(library) is None:
+        return False
+    try:
+        importlib.import_module(library)
+    except Exception as error:  # one that does not fit its numpy or llvmlite raises what comes
+        say(f"{library} is installed and cannot be used ({one_line(error)}); numpy and torch take its place")
+        return False
+    return True

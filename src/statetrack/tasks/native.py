@@ -7,33 +7,17 @@ blocks of rows, not numba's own parallel loops: those may not be called from two
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from statetrack import plugins
-from statetrack.errors import one_line
 
 
 def available() -> bool:
     """Whether compiled loops are used."""
-    return os.environ.get("STATETRACK_NUMBA", "1") != "0" and _installed()
-
-
-@functools.cache
-def _installed() -> bool:
-    """Whether numba is there and can be imported: one that is broken is named, and the twins are used."""
-    if importlib.util.find_spec("numba") is None:
-        return False
-    try:
-        importlib.import_module("numba")
-    except Exception as error:  # one that does not fit its numpy or llvmlite raises what comes
-        plugins.say(f"numba is installed and cannot be used ({one_line(error)}); its loops run in numpy")
-        return False
-    return True
+    return os.environ.get("STATETRACK_NUMBA", "1") != "0" and plugins.usable("numba")
 
 
 @functools.cache

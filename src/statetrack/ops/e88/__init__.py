@@ -11,6 +11,7 @@ from statetrack.errors import BadInput, need, unknown
 from statetrack.ops import nvrtc
 from statetrack.ops.choose import expect, forced, full_precision, state_dtype
 from statetrack.ops.e88.reference import e88_reference
+from statetrack.plugins import usable
 
 KERNELS = ("reference", "cpu", "triton", "cuda")
 TANHS = ("accurate", "approx")
@@ -67,7 +68,7 @@ def e88_scan(
 
 def fastest(q: Tensor, k: Tensor, v: Tensor, dtype: torch.dtype) -> str:
     """The fastest kernel for these tensors on their device."""
-    if q.device.type == "cpu" and find_spec("numba"):
+    if q.device.type == "cpu" and usable("numba"):
         return "cpu"
     if q.device.type != "cuda" or dtype != torch.float32:
         return "reference"

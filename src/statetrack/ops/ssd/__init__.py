@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import torch
 from torch import Tensor
 
@@ -12,6 +10,7 @@ from statetrack.ops import nvrtc
 from statetrack.ops.choose import expect, forced, full_precision, state_dtype
 from statetrack.ops.ssd.chunked import ssd_chunked
 from statetrack.ops.ssd.reference import ssd_reference
+from statetrack.plugins import usable
 
 KERNELS = ("reference", "chunked", "cpu", "cuda")
 
@@ -73,7 +72,7 @@ def ssd_scan(
 
 def fastest(x: Tensor, b: Tensor, dtype: torch.dtype) -> str:
     """The fastest kernel for these tensors on their device."""
-    if x.device.type == "cpu" and find_spec("numba"):
+    if x.device.type == "cpu" and usable("numba"):
         return "cpu"
     fits = b.shape[-1] <= 32 and (x.shape[-1] <= 32 or x.shape[-1] % 32 == 0)
     if x.device.type == "cuda" and dtype == torch.float32 and fits and nvrtc.available():
