@@ -34,6 +34,7 @@ from statetrack.results.store import Damage, Store
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
 SIDE = re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors)")
+JOURNAL = re.compile(r"[0-9a-f]{20}\.replies\.jsonl")  # replies that no record holds yet: see asking/journal.py
 DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
 LIST = "SHA256SUMS"
@@ -70,6 +71,7 @@ def merge(sources: list[Path], target: Path) -> MergeSummary:
             _take(store, home, record, joined)
             joined.diagnoses += _take_diagnosis(store, home, record)
         _take_aside(store, home, joined)
+        _take_journals(store, home)
         _take_hidden(store, home)
     return joined
 
@@ -128,6 +130,18 @@ def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
     return True
 
 
+def _journals(store: Store) -> Iterator[Path]:
+    yield from (path for path in store.folder.glob("*.replies.jsonl") if JOURNAL.fullmatch(path.name))
+
+
+def _take_journals(store: Store, home: Store) -> None:
+    """Replies of a run that was killed: they were paid for. Where both folders have some of a cell, the longer stays."""
+    for path in _journals(store):
+        target = home.folder / path.name
+        if not target.exists() or target.stat().st_size < path.stat().st_size:
+            copy_whole(path, target)
+
+
 def _take_hidden(store: Store, home: Store) -> None:
     """Plans, and the scratch of cells that are under way, where the target has none of that name."""
     for path in _hidden(store, checkpoints=True):
@@ -154,6 +168,7 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
     paths += [path for path, record in conflicts.aside(folder) if isinstance(record, Record)]
     if weights:
         paths += [path for path in folder.glob("*.conflict.safetensors") if SIDE.fullmatch(path.name)]
+    paths += _journals(store)
     paths += _hidden(store, checkpoints)
     with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -229,7 +244,7 @@ def _decompress(archive: Path, to: IO[bytes]) -> None:
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> str:
     """Take a file out, and give its SHA-256."""
-    known = member.name == LIST or any(each.fullmatch(member.name) for each in (SIDE, PLAN, SCRATCH, DIAGNOSIS))
+    known = member.name == LIST or any(each.fullmatch(member.name) for each in (SIDE, JOURNAL, PLAN, SCRATCH, DIAGNOSIS))
     plain = member.isfile() and not member.issparse()  # a sparse one has few bytes there and any number here
     source = tar.extractfile(member) if plain and known and ".." not in member.name else None
     if source is None:

@@ -115,7 +115,8 @@ def still(store: Store, cells: Iterable[Cell], now: float | None = None) -> Iter
         except OSError:  # released meanwhile
             continue
         checkpoints = store.hidden.glob(f"work/*/{cell.siblings}.*")
-        traces = [moved for each in (path, store.path(cell), *checkpoints) if (moved := _moved(each))]
+        written = (path, store.path(cell), store.path(cell, "replies.jsonl"), *checkpoints)
+        traces = [moved for each in written if (moved := _moved(each))]
         quiet = moment - max(traces, default=moment)
         who = f"process {pid} on {host}" if host else "an earlier version"
         if host == _host() and _is_stopped(pid):
