@@ -177,7 +177,7 @@ REFUSED = [
     ("sweep none.yaml --out out", "none.yaml cannot be read: No such file"),
     ("sweep demo --out out --part 5/4", "part 5/4 should be one of 1/4 to 4/4"),
     ("sweep demo --out out --part x", "--part x should be of the form 2/4"),
-    ("sweep demo --out out --workers -1", "workers=-1 should be 0"),
+    ("sweep demo --out out --workers -1", "workers=-1 should lie in 0.."),
     ("sweep demo --out out --workers 1 --ray auto", "not on both"),
     ("sweep demo --out nowhere/out", "nowhere is not a folder"),
     ("sweep demo --out out --device gpu", "device 'gpu' should be auto, cpu or cuda"),

@@ -135,7 +135,7 @@ def _journals(store: Store) -> Iterator[Path]:
 
 
 def _take_journals(store: Store, home: Store) -> None:
-    """Replies of a run that was killed: they were paid for. Where both folders have some of a cell, the longer stays."""
+    """Replies of a run that was killed: they were paid for. Where both folders have some, the longer stays."""
     for path in _journals(store):
         target = home.folder / path.name
         if not target.exists() or target.stat().st_size < path.stat().st_size:
@@ -244,7 +244,8 @@ def _decompress(archive: Path, to: IO[bytes]) -> None:
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> str:
     """Take a file out, and give its SHA-256."""
-    known = member.name == LIST or any(each.fullmatch(member.name) for each in (SIDE, JOURNAL, PLAN, SCRATCH, DIAGNOSIS))
+    ours = (SIDE, JOURNAL, PLAN, SCRATCH, DIAGNOSIS)
+    known = member.name == LIST or any(pattern.fullmatch(member.name) for pattern in ours)
     plain = member.isfile() and not member.issparse()  # a sparse one has few bytes there and any number here
     source = tar.extractfile(member) if plain and known and ".." not in member.name else None
     if source is None:
