@@ -105,3 +105,8 @@ def test_a_guarded_logger_leaves_what_holds_no_key(monkeypatch: pytest.MonkeyPat
         logger.removeHandler(handler)
         logging.setLogRecordFactory(before)
     assert stream.getvalue() == "3 of cells\n***\n"
+
+
+def test_a_key_that_holds_a_piece_of_another_is_hidden_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "loop-back-12345678")
+    assert scrub("key sk-abcdefgh12345678!") == "key ***!"

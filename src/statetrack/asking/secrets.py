@@ -59,7 +59,8 @@ def scrub(text: str) -> str:
     for value in paths:
         text = text.replace(value, HIDDEN)
     pieces = _pieces(frozenset(_given | values - paths))
-    return _SHAPES.sub(HIDDEN, _blotted(text, _found(text, pieces)) if pieces else text)
+    shown = _SHAPES.sub(HIDDEN, _blotted(text, _found(text, pieces)) if pieces else text)
+    return shown.replace(2 * HIDDEN, HIDDEN)  # the shape of one key may hold a piece of another
 
 
 def scrubbed(value: Any) -> Any:
