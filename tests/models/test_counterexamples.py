@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import torch
 
 import statetrack as st
-from statetrack.models import SequenceModel
+from statetrack.models import SequenceModel, model
 from statetrack.models.witnesses import even_counter, falling_pair, latch, sign, swaps, tiny_counter
+from statetrack.models.witnesses.setting import SATURATED, cleared, one_hot_inputs
+from statetrack.models.witnesses.toggle import silu_inverse
 
 LONG = 2**16
 
@@ -103,3 +106,45 @@ def test_a_latch_by_halving() -> None:
     lost = first_error(latch(), held, np.ones((1, 300), int))
     assert lost is not None
     assert 120 < lost < 160
+
+
+def three_projections() -> SequenceModel:
+    """Parity on DeltaNet with three steps a token and b below 1, in float64: key after key at 120 degrees, a vector of
+    the plane becomes -1/8 of itself. Token 0 has its keys outside of the plane.
+    """
+    made = model("deltanet", inputs=2, outputs=2, reflections=3, learned_start=True).double()
+    w = cleared(made)
+    one_hot_inputs(w)
+    keys = w["mixers.0.project.weight"].view(2, 3, 4, 8, -1)[0, :, 0]
+    query, across = w["mixers.0.query.weight"].view(4, 8, -1)[0], math.radians(250 + 90)
+    for axis, part in enumerate((math.cos, math.sin)):
+        for j in range(3):
+            keys[j, axis, 1] = silu_inverse(0.25 * part(math.radians(10 + 120 * j)))
+        query[axis, :2] = silu_inverse(0.25 * part(across))
+        w["start.0"][0, axis, 0] = part(across)
+    keys[:, 2, 0] = 1.0
+    w["mixers.0.rate.project.bias"].fill_(SATURATED)
+    w["mixers.0.out.weight"][-1, 0] = 1.0
+    w["head.weight"][:, -1] = torch.tensor([1.0, -1.0])
+    return made
+
+
+def test_three_projections_turn_a_sign() -> None:
+    """So eigenvalues in [0, 1] are those of one step, or of two, and not of three."""
+    assert first_error(three_projections(), *rows("txc", 512, 64)) is None
+
+
+def test_a_learned_start_is_a_bias() -> None:
+    """A running majority on the linear RNN whose token 0 adds nothing: A takes 1/2 off in every step."""
+    made = model("linear-rnn-nobias", inputs=2, outputs=2, hidden=2, learned_start=True)
+    w = cleared(made)
+    w["A"].copy_(torch.tensor([[1.0, -0.5], [0.0, 1.0]]))
+    w["start.0"][1] = w["embedding.weight"][0, 0] = w["head.weight"][1, 0] = 1.0
+    w["head.bias"][1] = 0.25
+    assert first_error(made, *rows("rtc")) is None
+
+
+def test_what_adds_nothing_to_nothing_is_nothing() -> None:
+    """One letter, no bias and a start of 0: no weights tell an even length from an odd one."""
+    logits = model("linear-rnn-nobias", inputs=1, outputs=2)(torch.zeros(1, 8, dtype=torch.long))
+    assert (logits == logits[:, :1]).all()

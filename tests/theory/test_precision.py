@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import statetrack as st
@@ -18,6 +21,7 @@ RIGHT_BY_HAND = [
     ("e88-1l-small[learned_start=true]", "txc", (FLOATS,)),  # falling_pair, on the CPU kernel
     ("linear-rnn[learned_start=true]", "flip_flop", (EXACT,)),  # latch
     ("linear-rnn", "rtc", (LOG,)),  # counter
+    ("linear-rnn-nobias[learned_start=true]", "rtc", (EXACT,)),  # a learned start is a bias
     ("linear-rnn", "fsm", (LOG, FLOATS)),
     ("e88-gain-1l-small", "txc", (EXACT, BOUNDED, FLOATS)),  # toggle
     ("e88-gain-1l-small[learned_start=true]", S5_BY_SWAPS, (EXACT, BOUNDED, FLOATS)),  # swaps
@@ -94,6 +98,8 @@ def test_forms_without_tanh_are_families_of_their_own() -> None:
         ("e88-gain-1l-small", "e88-gain-1l-small[n_state=9]", "cups[n=9]"),
         ("e88-gain-r4[n_state=4]", "e88-gain-r4", "s5"),
         ("mamba2-4l-neg", "mamba2-8l-neg", "z2_5"),
+        ("deltaproduct-4[heads=1,n_state=2]", "deltaproduct-4[heads=1]", "z2_4"),  # a row for each sign
+        ("e88-gain-r2[heads=1]", "e88-gain-r2[heads=3]", "z2_3"),  # each set of points in a head of its own
     ],
 )
 def test_sizes_are_those_of_the_model_at_hand(small: str, large: str, task: str) -> None:
@@ -132,3 +138,36 @@ def test_inputs_that_never_come_are_left_out_of_what_is_proved() -> None:
 def test_every_column_is_printed() -> None:
     lines = predict("e88-published-1l", st.task("txc")).text().splitlines()
     assert [line.split("  ")[1].strip() for line in lines[1:]] == list(COLUMNS)
+
+
+def test_three_projections_are_not_denied_a_sign() -> None:
+    """Weights: three_projections of tests/models/test_counterexamples.py."""
+    assert answer("deltanet[reflections=2]", "txc", EXACT).outcome == "cannot"
+    assert answer("deltanet[reflections=3]", "txc", EXACT).outcome == "unknown"
+
+
+def test_one_letter_that_adds_nothing_needs_a_learned_start() -> None:
+    task = "regex[pattern=(aa)*,alphabet=a]"
+    for column in (EXACT, FLOATS):
+        assert answer("linear-rnn", task, column).conditions == ()
+        assert answer("linear-rnn-nobias", task, column).conditions == ("the start is learned",)
+
+
+def test_every_gate_that_has_to_round_is_named() -> None:
+    assert "a decay may round to 1" in answer("gated-deltanet-neg", "txc", FLOATS).conditions
+    assert "a decay may round to 1" not in answer("deltanet-neg", "txc", FLOATS).conditions
+    assert answer("lstm", "rtc", LOG).conditions == ("a decay may round to 1",)
+
+
+def test_answers_that_are_no_threshold_of_signs(tmp_path: Path) -> None:
+    """Three bits, each flipped by a letter; 1 at 000, 110 and 101. No linear map separates these corners of the cube
+    from the others: (1, 1/2, 1/2) is the middle of 110 and 101, and of 100 and 111.
+    """
+    steps = {f"s{i}": {letter: f"s{i ^ 1 << bit}" for bit, letter in enumerate("abc")} for i in range(8)}
+    answers = {f"s{i}": int(i in (0b000, 0b110, 0b101)) for i in range(8)}
+    machine = {"states": list(steps), "alphabet": list("abc"), "start": "s0", "steps": steps, "answers": answers}
+    (tmp_path / "cube.json").write_text(json.dumps(machine))
+    for model in ("e88-gain-1l-small", "e88-gain-1l-small-notanh", "deltanet-neg"):
+        read = "a linear map can read the answers"
+        assert read in answer(model, f"automaton[file={tmp_path / 'cube.json'}]", FLOATS).conditions
+        assert read not in answer(model, "z2_3", FLOATS).conditions

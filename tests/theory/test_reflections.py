@@ -90,7 +90,7 @@ def test_the_rule_for_abelian_groups_is_what_the_search_finds(name: str) -> None
     known = real_representations(whole.cayley)
     nontrivial = ~known.kernel.all(axis=1)
     lost = ~known.minimal_normal()[:, None, :] | known.kernel[nontrivial][None, :, :]
-    found = _search(known.moved[nontrivial], ~lost.all(axis=2))
+    found = _search(known.moved[nontrivial], ~lost.all(axis=2), known.dimension[nontrivial])
     rule = least_reflections(whole)
     assert (rule.least, rule.each) == (found.least, found.each)
 
@@ -132,3 +132,13 @@ def test_one_symmetric_map_has_periods_one_and_two() -> None:
             after_two.append(np.abs(later - state).max())
     assert max(back[1]) < 1e-3
     assert max(back[2]) > 0.1
+
+
+def test_the_size_of_a_representation() -> None:
+    """S3 turns a triangle, A5 an icosahedron; two copies of S5 take 8 reflections in one state, 4 in each of two."""
+    sizes = {name: least_reflections(group(name)) for name in ("s3", "a5", "z2_3", "s5xs5")}
+    assert {name: (known.dimension, known.largest) for name, known in sizes.items()} == {
+        "s3": (2, 2), "a5": (3, 3), "z2_3": (3, 1), "s5xs5": (10, 5),
+    }  # fmt: skip
+    product = sizes["s5xs5"]
+    assert (product.least, product.each, product.heads, product.exact) == (8, 4, 2, False)

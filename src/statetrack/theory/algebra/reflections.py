@@ -33,14 +33,17 @@ class Reflections:
     """The least number of reflections per token for a group and its inputs.
 
     `least` puts the whole representation into one state. `each` lets its irreducible parts stand side by side, each
-    in a head of its own that makes its own reflections; `heads` of them are enough. Where `exact` is False, `least`
-    is an upper bound.
+    in a head of its own that makes its own reflections; `heads` of them are enough. The states need as many rows as
+    the representation has dimensions: `dimension` in one state, `largest` for the largest part. Where `exact` is False,
+    `least` is an upper bound.
     """
 
     least: int
     each: int
     heads: int
     exact: bool
+    dimension: int
+    largest: int
 
 
 def least_reflections(group: Group, letters: NDArray[np.int64] | None = None) -> Reflections:
@@ -53,21 +56,22 @@ def least_reflections(group: Group, letters: NDArray[np.int64] | None = None) ->
     [1, 2, 2, 2, 4, 4]
     """
     if group.order == 1:
-        return Reflections(0, 0, 1, True)
+        return Reflections(0, 0, 1, True, 0, 0)
     if group.order > LARGEST:
-        swaps = swaps_needed(group, letters)
-        return Reflections(swaps, swaps, 1, False)
+        swaps = _swaps_by_orbit(group, letters)
+        largest = max(map(len, orbits(group)))
+        return Reflections(sum(swaps), max(swaps), len(swaps), False, group.degree, largest)
     table = group.cayley
     inputs = np.arange(group.order) if letters is None else np.unique(letters)
     if letters is None and np.array_equal(table, table.T):
         moved = [1 if factor == 2 else 2 for factor in abelian_factors(group.element_orders)]
-        return Reflections(sum(moved), max(moved), len(moved), True)
+        return Reflections(sum(moved), max(moved), len(moved), True, sum(moved), max(moved))
     representations = real_representations(table)
     columns = np.unique(representations.class_of[inputs])
     nontrivial = ~representations.kernel.all(axis=1)
     moved_by = representations.moved[nontrivial][:, columns]
     lost = ~representations.minimal_normal()[:, None, :] | representations.kernel[nontrivial][None, :, :]
-    return _search(moved_by, np.logical_not(lost.all(axis=2)))
+    return _search(moved_by, np.logical_not(lost.all(axis=2)), representations.dimension[nontrivial])
 
 
 def swaps_needed(group: Group, letters: NDArray[np.int64] | None = None) -> int:
@@ -79,11 +83,15 @@ def swaps_needed(group: Group, letters: NDArray[np.int64] | None = None) -> int:
     >>> swaps_needed(group("s5")), swaps_needed(group("z2_3"))
     (4, 1)
     """
+    return max(_swaps_by_orbit(group, letters))
+
+
+def _swaps_by_orbit(group: Group, letters: NDArray[np.int64] | None) -> list[int]:
     images = group.elements if letters is None else group.elements[letters]
-    return max(len(orbit) - _fewest_cycles(images[:, orbit]) for orbit in _orbits(group))
+    return [len(orbit) - _fewest_cycles(images[:, orbit]) for orbit in orbits(group)]
 
 
-def _orbits(group: Group) -> list[NDArray[np.intp]]:
+def orbits(group: Group) -> list[NDArray[np.intp]]:
     """The sets of points that the generators connect."""
     least = np.arange(group.degree)
     while True:
@@ -110,16 +118,17 @@ def _fewest_cycles(images: NDArray[Any]) -> int:
     return int((least == everyone).sum(axis=1).min())
 
 
-def _search(moved: NDArray[np.int64], covers: NDArray[np.bool_]) -> Reflections:
+def _search(moved: NDArray[np.int64], covers: NDArray[np.bool_], dimensions: NDArray[np.int64]) -> Reflections:
     """The least possible maximum of a sum of rows of `moved`, where the rows chosen cover every row of `covers`.
 
     covers[n, r] says that representation r is not trivial on the minimal normal subgroup n; a representation is
     faithful when none of these is lost.
     """
-    best, nodes, exact = int(moved.sum(axis=0).max()), 0, True
-    stack = [(np.zeros(moved.shape[1], np.int64), np.zeros(len(covers), bool))]
+    everything = int(moved.sum(axis=0).max())
+    best, dimension, nodes, exact = everything + 1, int(dimensions.sum()), 0, True
+    stack = [(np.zeros(moved.shape[1], np.int64), np.zeros(len(covers), bool), 0)]
     while stack:
-        total, covered = stack.pop()
+        total, covered, size = stack.pop()
         nodes += 1
         if nodes > NODES:
             exact = False
@@ -127,20 +136,28 @@ def _search(moved: NDArray[np.int64], covers: NDArray[np.bool_]) -> Reflections:
         if total.max(initial=0) >= best:
             continue
         if covered.all():
-            best = int(total.max())
+            best, dimension = int(total.max()), size
             continue
         options = np.flatnonzero(covers[int(np.argmin(covered))])
         sums = total + moved[options]
-        for at in np.argsort(-sums.max(axis=1), kind="stable"):  # the most promising one last, to be taken first
-            stack.append((sums[at], covered | covers[:, options[at]]))
-    return Reflections(best, *_side_by_side(moved.max(axis=1), covers), exact)
+        # The most promising one last, to be taken first: it moves least, and of those it is the smallest.
+        for at in np.lexsort((-dimensions[options], -sums.max(axis=1))):
+            choice = options[at]
+            stack.append((sums[at], covered | covers[:, choice], size + int(dimensions[choice])))
+    each, heads, largest = _side_by_side(moved.max(axis=1), covers, dimensions)
+    return Reflections(min(best, everything), each, heads, exact, dimension, largest)
 
 
-def _side_by_side(most: NDArray[np.int64], covers: NDArray[np.bool_]) -> tuple[int, int]:
-    """The least r for which the representations that move at most r are faithful together, and how many are enough."""
+def _side_by_side(
+    most: NDArray[np.int64], covers: NDArray[np.bool_], dimensions: NDArray[np.int64]
+) -> tuple[int, int, int]:
+    """The least r for which the representations that move at most r are faithful together, how many are enough, and
+    the dimensions of the largest of these.
+    """
     each = next(int(r) for r in np.unique(most) if covers[:, most <= r].any(axis=1).all())
-    left, heads = covers[:, most <= each], 0
+    left, sizes, chosen = covers[:, most <= each], dimensions[most <= each], []
     while len(left):
-        left = left[~left[:, left.sum(axis=0).argmax()]]
-        heads += 1
-    return each, heads
+        choice = np.lexsort((sizes, -left.sum(axis=0)))[0]  # what covers most, and of those the smallest
+        left = left[~left[:, choice]]
+        chosen.append(int(sizes[choice]))
+    return each, len(chosen), max(chosen)

@@ -39,7 +39,7 @@ FAMILIES = {
     ),
     "projection": ModelFamily(
         "S <- (I - b k k^T) S + b k v^T, b in (0, 1)", "DeltaNet",
-        "one layer: no input with a period (Wilkie)", "nothing for ever (D)", "?",
+        "one layer, at most two steps a token: no input with a period (Wilkie)", "nothing for ever (D)", "?",
         "flip-flops; no input with a period if rounding makes no cycle",
     ),
     "reflections": ModelFamily(
@@ -60,7 +60,7 @@ FAMILIES = {
     ),
     "fixed-linear": ModelFamily(
         "h <- A h + B x, a threshold of C h", "linear RNN",
-        "no automaton outside of AC0; flip-flop by a sign; RTC only with an input bias",
+        "no automaton outside of AC0; flip-flop by a sign; RTC only with an input bias or a learned start",
         "nothing for ever while powers of A stay bounded (D)", "RTC", "FSM",
     ),
     "memoryless": ModelFamily("y = f(x_t)", "MLP", *["what the present input decides, and nothing else"] * 4),

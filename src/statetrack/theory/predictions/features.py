@@ -17,7 +17,7 @@ from statetrack.tasks.groups.permutations import MAX_DEGREE
 from statetrack.theory.algebra.monoid import is_permutation, letter_maps
 from statetrack.theory.algebra.monoid_facts import definite_after
 from statetrack.theory.algebra.passport import Passport, passport
-from statetrack.theory.algebra.reflections import Reflections, least_reflections, swaps_needed
+from statetrack.theory.algebra.reflections import Reflections, least_reflections, orbits, swaps_needed
 from statetrack.theory.algebra.simple_groups import prime_factors
 from statetrack.theory.floors.markov import process
 
@@ -127,6 +127,21 @@ class Features:
         heads = f", each of its parts in one of {least.heads} heads" if least.heads > 1 else ""
         moved = f"a faithful real representation in which every input moves at most {least.each} dimensions"
         return f"{moved}{heads}"
+
+    @cached_property
+    def one_class_each(self) -> bool:
+        """Whether every state has a class of its own, and is one element of the group that the inputs generate."""
+        if self.acting is None or self.acting[0].order != self.passport.states:
+            return False
+        if not isinstance(self.task, FiniteTask):
+            return True
+        answers = self.task.automaton.minimised().answers
+        return len(np.unique(answers)) == len(answers)
+
+    @property
+    def orbits(self) -> int:
+        """How many sets of points the inputs move among themselves; 0 where they permute none."""
+        return len(orbits(self.acting[0])) if self.acting is not None else 0
 
     @property
     def points(self) -> int:

@@ -7,6 +7,7 @@ right floats are whose errors are not the worst ones.
 
 from __future__ import annotations
 
+from statetrack import spec
 from statetrack.models.catalogue import ModelEntry
 from statetrack.theory.predictions.answers import (
     ASSUMED,
@@ -52,6 +53,10 @@ def theorem_d(task: Features, others: dict[str, Answer], layers: int) -> Answer:
 
 def with_theorem_d(task: Features, others: dict[str, Answer], layers: int, headline: str = "") -> Row:
     return Row({**others, BOUNDED: theorem_d(task, others, layers)}, headline)
+
+
+def starts_learned(model: ModelEntry) -> bool:
+    return spec.parse(model.name)[1].get("learned_start", "").lower() == "true"
 
 
 def by_sign(task: Features, why: str) -> Answer:
@@ -139,11 +144,15 @@ def _signed_floats(model: ModelEntry, task: Features) -> Answer:
 
 
 def projection(model: ModelEntry, task: Features) -> Row:
-    """S <- (I - b k k^T) S + b k v^T with b in (0, 1)."""
+    """S <- (I - b k k^T) S + b k v^T with b in (0, 1), or a product of such steps.
+
+    One or two of them have real eigenvalues in [0, 1]: a product of two positive matrices is like a positive one. Three
+    may have a negative one: projections along three axes 120 degrees apart leave -1/8 of a plane's vector.
+    """
     others = {FLOATS: NOTHING, EXACT: NOTHING}
     if task.flip_flop:
         others[FLOATS] = replacing()
-    if task.longest_period > 1:
+    if task.longest_period > 1 and model.reflections <= 2:
         ends = f"a repeated input ends in a fixed point, not in a cycle of {task.longest_period}"
         conditions = ("rounding makes no cycle of its own",)
         others[FLOATS] = Answer(CANNOT, f"eigenvalues in [0, 1]: {ends}", "grazzi2024", CONDITIONAL, conditions)
@@ -170,10 +179,16 @@ def reflections(model: ModelEntry, task: Features) -> Row:
 
 def represented(model: ModelEntry, task: Features) -> bool:
     """Whether a faithful representation fits the model's reflections, heads and size of state."""
-    least = task.reflections
+    least, rows = task.reflections, int(model.options.get("n_state", 0))
     if least is None:
         return False
-    return model.reflections >= least.least or (model.reflections >= least.each and model.heads >= least.heads)
+    in_one = model.reflections >= least.least and rows >= least.dimension
+    return in_one or (model.reflections >= least.each and model.heads >= least.heads and rows >= least.largest)
+
+
+def readable(task: Features) -> tuple[str, ...]:
+    """Signs, and places on a sphere, are read by one linear map: any of them alone, and not any set of them."""
+    return () if task.one_class_each else ("a linear map can read the answers",)
 
 
 def _one_letter(model: ModelEntry, task: Features) -> Answer | None:
@@ -207,7 +222,8 @@ def _reflections_floats(model: ModelEntry, task: Features) -> Answer:
         return replacing()
     if task.elementary_two and represented(model, task):
         why = f"a sign for each of {task.twos} factors C2, along an axis: b = 2 flips it without rounding"
-        return Answer(EVERY, why, conditions=("b may round to 2", START))
+        gate = (TO_ONE,) if model.gated else ()
+        return Answer(EVERY, why, conditions=("b may round to 2", *gate, START, *readable(task)))
     if task.reflections is None:
         return unknown("the task is no group, or too large a one")
     return unknown("rounding adds up, as nothing corrects it")
@@ -234,10 +250,11 @@ def gain_linear(model: ModelEntry, task: Features) -> Row:
     """S <- a S + k (v - b S^T k)^T with a in (0, 2), b in (0, 4): a = 1 and b = 2 lie inside, and reflect exactly."""
     others = {EXACT: _one_letter(model, task) or NOTHING, FLOATS: NOTHING}
     if model.layers == 1 and represented(model, task):
-        others[EXACT] = Answer(EVERY, f"{task.representation}, with a = 1 and b = 2", "cartan", conditions=(START,))
+        why, conditions = f"{task.representation}, with a = 1 and b = 2", (START, *readable(task))
+        others[EXACT] = Answer(EVERY, why, "cartan", conditions=conditions)
     if task.elementary_two and represented(model, task):
         why = f"a sign for each of {task.twos} factors C2, along an axis, with a = 1 and b = 2"
-        others[FLOATS] = Answer(EVERY, why, conditions=(START,))
+        others[FLOATS] = Answer(EVERY, why, conditions=(START, *readable(task)))
     elif task.flip_flop:
         others[FLOATS] = Answer(EVERY, "with a = b = 1 a write replaces, and a key that is not read holds")
     grows = "steps may make differences grow, which theorem D leaves out; a state that grows overflows in floats"
@@ -267,12 +284,15 @@ def _fixed_exact(model: ModelEntry, task: Features) -> Answer:
         why = "a sum against a threshold is monotone in a count, and words of one length make a count modulo m here"
         return Answer(CANNOT, why)
     if task.balance and task.task.inputs == 2 and not model.bias:
+        if starts_learned(model):
+            return Answer(EVERY, "A has a Jordan block that moves a learned start by -1/2 in every step, and 1s add 1")
         why = (
             "without a bias a single 1, just read, would have to be above the threshold at t = 2 and below it at t = 3"
         )
-        return Answer(CANNOT, why)
+        return Answer(CANNOT, why, conditions=("the start is 0",))
     if task.flips and task.task.inputs == 1:
-        return Answer(EVERY, "h <- c - h alternates")
+        # Where the one token there is adds nothing, h must begin away from 0.
+        return Answer(EVERY, "h <- c - h alternates", conditions=() if model.bias else (START,))
     if task.flip_flop and task.passport.states == 2:
         return Answer(EVERY, "h <- h/2 +- 1 writes a sign, and h <- h/2 holds it, however small", conditions=(START,))
     return unknown("whether the answers are thresholds of weighted sums is not known")

@@ -28,15 +28,23 @@ from statetrack.theory.predictions.answers import (
     unknown,
 )
 from statetrack.theory.predictions.features import Features
-from statetrack.theory.predictions.rules.linear import FINITE, MONOTONE, START, by_sign, rounding_to_ends
+from statetrack.theory.predictions.rules.linear import (
+    FINITE,
+    MONOTONE,
+    START,
+    TO_ONE,
+    by_sign,
+    readable,
+    rounding_to_ends,
+    starts_learned,
+)
 
 TINY = "numbers so small that tanh rounds to what it is given"
 
 
 def learned_start(model: ModelEntry) -> tuple[str, ...]:
     """The condition that the start is learned, unless this model's is."""
-    given = spec.parse(model.name)[1]
-    return () if given.get("learned_start", "").lower() == "true" else (START,)
+    return () if starts_learned(model) else (START,)
 
 
 # ---- steps that contract ---------------------------------------------------------------------------------------------
@@ -131,13 +139,16 @@ def _bits(model: ModelEntry, task: Features) -> Answer | None:
         return unknown("a group of order 2^k that is not abelian")
     if task.twos > model.heads:
         return unknown(f"a bistable bit for each of {task.twos} factors C2 takes as many heads, it has {model.heads}")
-    return Answer(EVERY, f"a bistable bit for each of {task.twos} factors C2, flipped by one reflection")
+    why = f"a bistable bit for each of {task.twos} factors C2, flipped by one reflection"
+    return Answer(EVERY, why, conditions=readable(task))
 
 
 def _swaps(model: ModelEntry, task: Features) -> Answer | None:
     if task.swaps != 1:
         return None
     size = int(model.options.get("n_state", 0))
+    if task.orbits > model.heads:
+        return unknown(f"{task.orbits} sets of points take as many heads, it has {model.heads}")
     if task.points > size:
         return unknown(f"it swaps {task.points} points, and a state of {size} rows has no row for each")
     why = "every input swaps two points: one reflection, which tanh with gain corrects (witnesses/swaps.py)"
@@ -162,6 +173,9 @@ def gain_reflections(model: ModelEntry, task: Features) -> Row:
             {BOUNDED: unknown(f"as permutations of points it takes {needed}; other ways with tanh are not known")}
         )
     size = int(model.options.get("n_state", 0))
+    if task.orbits > model.heads:
+        lacking = f"{task.orbits} sets of points take as many heads, it has {model.heads}"
+        return Row({BOUNDED: unknown(lacking)})
     if task.points > size:
         return Row({BOUNDED: unknown(f"it moves {task.points} points, and a state of {size} rows has no row for each")})
     why = f"every input is a product of at most {task.swaps} swaps of points, and tanh with gain corrects points"
@@ -179,7 +193,8 @@ def unrestricted(model: ModelEntry, task: Features) -> Row:
         answer = _automaton(model, task.passport.states * task.task.inputs + 1)
         return Row({BOUNDED: answer, EXACT: answer, FLOATS: answer})
     if task.balance and model.cell == "lstm":
-        return Row({LOG: Answer(EVERY, "an LSTM's cell counts", "weiss2018"), FLOATS: FINITE}, LOG)
+        counts = Answer(EVERY, "an LSTM's cell counts", "weiss2018", conditions=(TO_ONE,))
+        return Row({LOG: counts, FLOATS: FINITE}, LOG)
     if task.balance:
         why = (
             "the state is bounded and the counter is not: two counts come within 2s of each other, and errors join them"
