@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import statetrack as st
 from statetrack.reports.figures.depth import depth_law
 from statetrack.theory import predict
@@ -83,3 +85,22 @@ def test_no_law_where_two_points_make_any_or_nobody_stops() -> None:
     assert drawn({4: 16, 8: 32}) == []
     assert drawn({4: 256, 8: 256, 16: 256}) == []
     assert [law.model for law in drawn({4: 32, 8: 32, 16: 32})] == ["mamba2"]
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep", "outcome"),
+    [
+        ("transformer[layers=2]", "transformer", "confirmed"),
+        ("transformer[layers=2,dim=16]", "transformer[dim=512]", "undecided"),
+        ("transformer[layers=2]", "transformer-rope", "undecided"),
+    ],
+)
+def test_depths_are_compared_where_nothing_else_differs(shallow: str, deep: str, outcome: str) -> None:
+    grows = predict("transformer", st.task("s5"), "training")
+    records = [
+        run(model, "s5_composition", length, seed, 1.0 if length <= most else 0.01, trained=length, floor=0.01)
+        for model, most in ((shallow, 16), (deep, 64))
+        for length in (16, 64, 256)
+        for seed in range(5)
+    ]
+    assert verdict(grows, records).outcome == outcome

@@ -42,6 +42,37 @@ def test_untrained_networks_confirm_nothing() -> None:
     assert "30 open (it took no step)" in verdict(NOT_FOUND, untrained).why
 
 
+@pytest.mark.parametrize("why", [{"excuse": "it took no step"}, {"stopped": "it stopped after 20 of 2,000 updates"}])
+def test_a_word_that_breaks_an_untrained_network_confirms_nothing(why: dict[str, str]) -> None:
+    broken = networks_of(MAMBA, "txc", 0, 14, own=0.5, broken="1", **why)
+    assert given(NOT_FOUND, [*broken, *controls(MAMBA, "txc")])[0] == "undecided"
+    solved_and_broken = networks_of(GAIN, "txc", 0, 5, broken="1", stopped="it stopped after 20 of 2,000 updates")
+    assert given(FOUND, solved_and_broken)[0] == "refuted"
+
+
+def test_controls_are_not_what_is_judged() -> None:
+    """Five seeds trained at 4 lose 1,024; the four that were trained at 64 are right there."""
+    short = [
+        run(GAIN, "txc", length, seed, end, trained=4) for seed in range(5) for length, end in ((4, 1.0), (1024, 0.5))
+    ]
+    found = verdict(FOUND, [*networks_of(GAIN, "txc", 4, 0), *short])
+    assert (found.outcome, found.seeds) == ("undecided", 4)
+    assert verdict(FOUND, short).seeds == 5
+
+
+def test_what_every_guess_solves_is_no_control() -> None:
+    failed = networks_of(MAMBA, "txc", 0, 14, own=0.5)
+    assert given(NOT_FOUND, [*failed, *controls(MAMBA, "txc")])[0] == "confirmed"
+    guessed = [{**each, "floor": 1.0} for each in controls(MAMBA, "txc")]
+    assert given(NOT_FOUND, [*failed, *guessed])[0] == "undecided"
+
+
+@pytest.mark.parametrize("wrong", [{"accuracy": float("nan")}, {"accuracy": 1.7}, {"floor": float("nan")}])
+def test_no_number_is_no_accuracy(wrong: dict[str, float]) -> None:
+    with pytest.raises(BadInput, match="should lie in"):
+        verdict(NOT_FOUND, [{**each, **wrong} for each in networks_of(MAMBA, "txc", 5, 0)])
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

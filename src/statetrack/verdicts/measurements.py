@@ -76,6 +76,8 @@ class Measurement:
             if name not in record:
                 raise BadInput(f"a result has no {name!r}; it should have {', '.join(required)}")
         result = cls(**{name: value for name, value in record.items() if name in known})
+        if not (0 <= result.accuracy <= 1 and 0 <= result.floor <= 1):
+            raise BadInput(f"accuracy {result.accuracy} and floor {result.floor} of a result should lie in 0..1")
         if not 0 <= result.low <= result.high <= 1:
             interval = f"[{result.low}, {result.high}]"
             raise BadInput(f"the interval {interval} of a result should lie in 0..1, low before high")
@@ -87,11 +89,10 @@ class Measurement:
 
     @property
     def surely_solved(self) -> bool:
-        """A floor that is nearly 1 makes nearly everybody look good: the interval must lie above it, unless it is 1.
-        Where a guess is right at the end, being right there says nothing.
+        """A floor that is nearly 1 makes nearly everybody look good: the interval must lie above it. Where a guess is
+        right at the end, being right there says nothing.
         """
-        above = self.low > self.floor or self.floor >= 1
-        return self.solved and self.low >= SURE_LOW and above and self.end_floor < SOLVED
+        return self.solved and self.low >= SURE_LOW and self.low > self.floor and self.end_floor < SOLVED
 
     @property
     def surely_not_solved(self) -> bool:

@@ -42,8 +42,15 @@ class Network:
             return None
         if self.own.surely_solved:
             return True
-        excused = self.own.excuse or self.own.stopped
-        return False if self.own.failed and not excused else None
+        return False if self.own.failed and not self.excused else None
+
+    @property
+    def excused(self) -> bool:
+        """Whether its failures say nothing of the model: it did not solve its own length, and it took no step, diverged
+        or was ended by patience.
+        """
+        solved = self.own is not None and self.own.surely_solved
+        return bool(self.first.excuse or self.first.stopped) and not solved
 
     @property
     def far(self) -> list[Measurement]:
@@ -58,6 +65,8 @@ class Network:
         The longest length speaks, unless it was solved on too few rows to be sure, as streams are: then the next
         shorter one does. A network that was not tested far out is open, unless it lost what it was trained on.
         """
+        if self.excused:
+            return None
         if self.first.broken or (self.first.elsewhere and self.learned):
             return False
         if self.learned is not True:

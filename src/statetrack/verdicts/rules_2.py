@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from statetrack import spec
 from statetrack.models.catalogue import lookup
 from statetrack.results.sections import M_FADES, M_UNCLEAR
 from statetrack.theory.predictions.predict import CANNOT, EVERY, FADES, GROWS, UNKNOWN, Prediction
-from statetrack.verdicts.controls import adequacy
+from statetrack.verdicts.controls import SHORT, adequacy
 from statetrack.verdicts.measurements import Measurement, grouped
 from statetrack.verdicts.networks import Network, networks, one_way, words_tried
 from statetrack.verdicts.outcomes import CONFIRMED, REFUTED, Verdict, undecided
@@ -29,7 +30,7 @@ def judge(prediction: Prediction, records: list[Measurement]) -> Verdict:
         return _weights(own)
     if prediction.outcome == GROWS:
         return _grows(prediction, found)
-    judged = one_way(own)
+    judged = one_way([one for one in own if one.trained > SHORT] or own)  # those at length 4 are controls
     if not judged:
         return undecided("no network was trained")
     return {EVERY: _every, CANNOT: _cannot, FADES: _fades}[prediction.outcome](prediction, judged, records)
@@ -132,10 +133,25 @@ def _grows(prediction: Prediction, found: list[Network]) -> Verdict:
 
 
 def _in_family(prediction: Prediction, found: list[Network]) -> list[Network]:
-    """The networks of its family, trained in the one way of which there are most."""
+    """The networks of its family that differ in depth alone, trained in the one way: those of which there are most."""
     same = [one for one in found if _family(one.first.model) == prediction.family]
-    ways = grouped(same, lambda one: one.first.protocol)
+    ways = grouped(same, lambda one: (one.first.protocol, _but_for_depth(one.first.model)))
     return max(ways.values(), key=len, default=[])
+
+
+def _but_for_depth(model: str) -> str:
+    """Where a model is and its options without its layers, as text; those of its name that its line does not list too.
+
+    >>> _but_for_depth("mamba2-4l") == _but_for_depth("Mamba2-8L")
+    True
+    >>> _but_for_depth("transformer") == _but_for_depth("transformer-rope")
+    False
+    """
+    line = lookup(model)
+    if line is None:
+        return model
+    options = {**spec.parse(line.name)[1], **line.options, "layers": ""}
+    return f"{line.at} {sorted((key, str(value)) for key, value in options.items())}"
 
 
 def _family(model: str) -> str:
