@@ -171,3 +171,28 @@ def test_answers_that_are_no_threshold_of_signs(tmp_path: Path) -> None:
         read = "a linear map can read the answers"
         assert read in answer(model, f"automaton[file={tmp_path / 'cube.json'}]", FLOATS).conditions
         assert read not in answer(model, "z2_3", FLOATS).conditions
+
+
+def test_words_that_never_come_deny_nothing() -> None:
+    """Brackets one deep: the last one decides the answer, and only a mistake, which never comes, would be kept."""
+    task = st.task("dyck[depth=1]")
+    batch = task.sample(64, 256, seed=0)
+    for symbol in range(task.inputs):
+        assert len(set(batch.targets[batch.inputs == symbol].tolist())) == 1
+    assert predict("mlp", task).outcome == "every length"
+    assert not predict("deltanet", task).row[BOUNDED].denies
+    for kept in ("dyck", "dyck[depth=1,wrong=0.1]", "dyck[kinds=1,depth=2]", "modular_arithmetic"):
+        assert answer("mlp", kept, EXACT).outcome == "cannot"
+        assert answer("deltanet", kept, BOUNDED).denies
+    assert answer("e88-1l-notanh", "modular_arithmetic", EXACT).outcome == "cannot"
+
+
+def test_states_that_are_not_asked_about_deny_nothing(tmp_path: Path) -> None:
+    """A cycle of two states of which one is asked about: there the answer is always the same."""
+    steps, answers = {"a": {"x": "b"}, "b": {"x": "a"}}, {"a": 1, "b": None}
+    machine = {"states": ["a", "b"], "alphabet": ["x"], "start": "a", "steps": steps, "answers": answers}
+    (tmp_path / "half.json").write_text(json.dumps(machine))
+    task = f"automaton[file={tmp_path / 'half.json'}]"
+    assert answer("mlp", task, EXACT).outcome == "every length"
+    for model in ("e88-1l-notanh", "deltanet", "linear-rnn", "e88-1l"):
+        assert not any(answer(model, task, column).denies for column in COLUMNS)

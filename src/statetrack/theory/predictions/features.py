@@ -14,6 +14,7 @@ from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import FiniteTask
 from statetrack.tasks.groups import Group
 from statetrack.tasks.groups.permutations import MAX_DEGREE
+from statetrack.theory.algebra.answered import Conflicts, conflicts, is_partial
 from statetrack.theory.algebra.monoid import is_permutation, letter_maps
 from statetrack.theory.algebra.monoid_facts import definite_after
 from statetrack.theory.algebra.passport import Passport, passport
@@ -93,6 +94,8 @@ class Features:
         """How many last inputs decide the answer; None when no number does."""
         if self.facts.reach is not None:
             return self.facts.reach
+        if self.partial:
+            return self.conflicts.reach if self.conflicts is not None else None
         if isinstance(self.task, FiniteTask) and self.aperiodic:
             return definite_after(self.task.automaton.minimised().steps)
         return None
@@ -104,9 +107,26 @@ class Features:
         Where no number of last inputs decides the answer, longer and longer words keep two states apart, and as pairs
         of states are finitely many, an endless one does.
         """
+        if self.partial:
+            return self.conflicts.lasting if self.conflicts is not None else None
         if self.regular and self.aperiodic is None:
             return None
         return self.reach is None
+
+    @cached_property
+    def partial(self) -> bool:
+        """Whether some states are not asked about, or some inputs never come in some states."""
+        return isinstance(self.task, FiniteTask) and is_partial(self.task.automaton, self.task.law())
+
+    @cached_property
+    def conflicts(self) -> Conflicts | None:
+        """Which states have to be told apart, for a task that is partial; None where they are too many."""
+        return conflicts(self.task.automaton, self.task.law()) if isinstance(self.task, FiniteTask) else None
+
+    @property
+    def certain(self) -> bool:
+        """Whether what the smallest automaton tells apart for ever has to be told apart."""
+        return not self.partial or (self.conflicts is not None and self.conflicts.certain)
 
     @property
     def flips(self) -> bool:

@@ -118,4 +118,12 @@ def _row(model: ModelEntry, features: Features) -> Row:
         return same(unknown("nothing is known here of what this model's recurrence can do"), FLOATS)
     if features.rare:
         return same(unknown("some inputs never come here, and what is known is about all inputs"), FLOATS)
-    return RULES[model.family](model, features)
+    row = RULES[model.family](model, features)
+    return row if features.certain else Row({column: _granted(row[column]) for column in COLUMNS}, row.chosen)
+
+
+def _granted(answer: Answer) -> Answer:
+    """Weights that exist, exist; what is denied may be words that never come, or states that are not asked about."""
+    if answer.outcome in (EVERY, UNKNOWN):
+        return answer
+    return unknown("some words never come here or are not asked about, and what is known is about all words")
