@@ -196,3 +196,9 @@ def test_states_that_are_not_asked_about_deny_nothing(tmp_path: Path) -> None:
     assert answer("mlp", task, EXACT).outcome == "every length"
     for model in ("e88-1l-notanh", "deltanet", "linear-rnn", "e88-1l"):
         assert not any(answer(model, task, column).denies for column in COLUMNS)
+
+
+def test_a_width_that_is_not_shown_to_carry_the_bits_is_a_condition() -> None:
+    for task in ("z2_4", "flip_flop[symbols=10]"):
+        assert answer("e88-gain-1l-small[dim=1]", task, BOUNDED).conditions == ("dim is enough",)
+        assert answer("e88-gain-1l-small", task, BOUNDED).conditions == ()

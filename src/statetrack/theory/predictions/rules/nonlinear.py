@@ -140,7 +140,12 @@ def _bits(model: ModelEntry, task: Features) -> Answer | None:
     if task.twos > model.heads:
         return unknown(f"a bistable bit for each of {task.twos} factors C2 takes as many heads, it has {model.heads}")
     why = f"a bistable bit for each of {task.twos} factors C2, flipped by one reflection"
-    return Answer(EVERY, why, conditions=readable(task))
+    return Answer(EVERY, why, conditions=(*_room(model, task.twos), *readable(task)))
+
+
+def _room(model: ModelEntry, bits: int) -> tuple[str, ...]:
+    """Each bit has a dimension by which a token moves it and one in which it is read, and one is the same for all."""
+    return () if int(model.options.get("dim", 0)) > 2 * bits else ("dim is enough",)
 
 
 def _swaps(model: ModelEntry, task: Features) -> Answer | None:
@@ -162,7 +167,7 @@ def _latches(model: ModelEntry, task: Features) -> Answer | None:
     bits, size = max(1, math.ceil(math.log2(task.passport.states))), int(model.options.get("n_state", 0))
     if bits > size:
         return unknown(f"{bits} bits take as many columns, it has {size}")
-    return Answer(EVERY, "bistable bits that a write erases and sets")
+    return Answer(EVERY, "bistable bits that a write erases and sets", conditions=_room(model, bits))
 
 
 def gain_reflections(model: ModelEntry, task: Features) -> Row:
