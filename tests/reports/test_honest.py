@@ -18,7 +18,7 @@ from statetrack.reports import page_of, report
 from statetrack.reports.page import Page
 from statetrack.reports.table import Table
 from statetrack.results import AskedRecord, Cell, Store
-from statetrack.results.evaluations import OffData
+from statetrack.results.evaluations import BreakingWord, OffData, OnWords, Power
 from statetrack.results.records import no_result
 from statetrack.tasks import task as make_task
 from tests.reports.made_records import CURRICULUM, DESIGN, diagnose, fill, trained
@@ -279,3 +279,15 @@ def test_a_reason_of_theory_is_told_once(tmp_path):
         assert row[5].small.split()[-1] in numbers
     (why,) = [reason[0] for reason in reasons if "does not see" in reason[0]]
     assert done.html.read_text().count(why) == 1
+
+
+def test_the_headline_says_which_words_break_what_is_right_on_rows(tmp_path):
+    store = Store(tmp_path)
+    for model, silent in (("gru", 22), ("lstm", 3), ("tanh-rnn", 0)):
+        record = trained(Cell("txc", model, 64, 0, DESIGN), lambda t: 1.0)
+        word = BreakingWord(parts=(Power([1], 1), Power([0], silent)), family="u v^k", expected=1, given=0)
+        found = OnWords(seed=0, budget=1000, words=100, wrong=int(silent > 0), breaking=word if silent else None)
+        store.write(replace(record, evaluations=(*record.evaluations, found)))
+    (line,) = [line for line in page_of(tmp_path).summary if line.startswith("On txc, ")]
+    assert "gru, lstm and tanh-rnn are right to 1,024, the longest tested." in line
+    assert "Of 3 networks that solved random rows and met hard words 2 are broken by one: lstm by 1 0^3." in line

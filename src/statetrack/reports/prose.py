@@ -95,7 +95,8 @@ def _task(folder: Folder, task: str) -> list[str]:
         under = [f" under {protocol}" if len(protocols) > 1 else "" for protocol in protocols]
         said = [f"On {task}{where}, {_far(rows)}." for where, rows in zip(under, found.values(), strict=True)]
     if said:
-        said[-1] += _elsewhere([run for run in folder.runs if run.task == task])
+        runs = [run for run in folder.runs if run.task == task]
+        said[-1] += _elsewhere(runs) + _broken(runs)
     return [*said, _asked(folder, task)]
 
 
@@ -122,6 +123,19 @@ def _elsewhere(runs: Sequence[TrainedCell]) -> str:
     return (
         f" Of {plural(tried, 'network')} that solved random rows {len(wrong)} {verb(len(wrong))} below 99 % on other "
         f"rows, at worst {run.model}: {shown(lowest)} on “{kind}”."
+    )
+
+
+def _broken(runs: Sequence[TrainedCell]) -> str:
+    """How many networks that solved random rows are broken by a word, and the shortest such word."""
+    solved = [run for run in runs if run.record.solved and run.record.words]
+    words = [(run.record.broken.tokens, run.model, run.record.broken.word) for run in solved if run.record.broken]
+    if not words:
+        return ""
+    _, model, word = min(words)
+    return (
+        f" Of {plural(len(solved), 'network')} that solved random rows and met hard words {len(words)} "
+        f"{verb(len(words))} broken by one: {model} by {word}."
     )
 
 
