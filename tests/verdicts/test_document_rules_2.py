@@ -153,3 +153,19 @@ def test_the_argument_stands_beside_the_measurement() -> None:
     assert (found.outcome, found.by_argument) == ("refuted", False)
     assert found.remark.startswith("The best threshold of a weighted sum")
     assert found.text().count("beside it: The best threshold") == 1
+
+
+def test_a_seed_has_one_vote_however_often_it_is_told() -> None:
+    once = seeds(0.96, n=1)
+    named = [{**once[0], "model": name} for name in ("e88-1l", "E88-1l", "e88-1L", "E88-1L", "e88-1l")]
+    for told in (once * 5, named):
+        assert outcome(sentence("about", 0.95), told) == "undecided"
+
+
+def test_models_are_compared_seed_with_seed() -> None:
+    """Where odd seeds of both are good and even ones are not, neither is ahead."""
+    uneven = [each for seed, each in enumerate(seeds(0.9, n=6)) if seed % 2] + seeds(0.6, n=6)[::2]
+    others = [{**each, "model": MAMBA, "seed": each["seed"] + 2} for each in uneven]
+    assert ": 0 yes, 4 no" in verdict(sentence("gap", 0.1, other=MAMBA), [*uneven, *others]).why
+    strangers = [{**each, "seed": each["seed"] + 10} for each in others]
+    assert "no seed" in verdict(sentence("gap", 0.1, other=MAMBA), [*uneven, *strangers]).why

@@ -94,3 +94,31 @@ def test_a_folder_of_asked_cells_alone_is_judged() -> None:
     told = {each.prediction.key: each.verdict.outcome for each in sentences([], asked(20, 80))}
     assert told == {"p-transformer": "refuted", "p-cot": "undecided", "p-length": "undecided",
                     "p-solvable": "undecided"}  # fmt: skip
+
+
+ORDERS = ("s5_composition", "a5_composition", "s4_composition", "s3_composition", "z60_composition")
+
+
+def test_lengths_are_compared_under_the_same_rules() -> None:
+    def both(**short: Any) -> list[AskedRecord]:
+        return [
+            each for task in ORDERS for each in [*asked(50, 0, task=task, **short), *asked(0, 50, task=task, length=64)]
+        ]
+
+    assert outcome("p-length", both()) == "confirmed"
+    assert outcome("p-length", both(regime="thinking")) == "undecided"
+
+
+def test_a_sample_counts_once() -> None:
+    assert outcome("p-transformer", asked(0, 1) * 100) == "undecided"
+
+
+def test_a_guess_in_a_small_group_is_not_near_zero() -> None:
+    assert outcome("p-transformer", asked(50, 50, task="z2_composition")) == "undecided"
+
+
+def test_a_network_that_diverged_makes_no_group_hard() -> None:
+    taught = [run("gru", "z60_composition", 32, seed, 0.9, trained=32, floor=0.0167) for seed in range(5)]
+    failed = [run("gru", "a5_composition", 32, seed, 0.02, trained=32, floor=0.0167) for seed in range(5)]
+    assert outcome("p-solvable", [*taught, *failed]) == "confirmed"
+    assert outcome("p-solvable", [*taught, *({**each, "excuse": "it diverged"} for each in failed)]) == "undecided"

@@ -100,17 +100,21 @@ def _counted(found: Rate) -> str:
 def _at(
     test: AccuracyTest, mine: list[Measurement], others: list[Measurement], length: int, records: list[Measurement]
 ) -> tuple[str, str]:
-    here = [run for run in mine if run.length == length]
-    if test.other:
-        there = [run for run in others if run.length == length]
-        if not there:
-            return UNDECIDED, f"{test.other} was not trained there; {test.model} {spread(here)}"
-        return PAIRED[test.kind](test, list(zip(_ordered(here), _ordered(there)))).decided(records)
-    return ALONE[test.kind](test, here).decided(records)
+    here, there = _one_each(mine, length), _one_each(others, length)
+    if not test.other:
+        return ALONE[test.kind](test, list(here.values())).decided(records)
+    if not there:
+        return UNDECIDED, f"{test.other} was not trained there; {test.model} {spread(here.values())}"
+    pairs = [(run, there[seed]) for seed, run in here.items() if seed in there]
+    if not pairs:
+        return UNDECIDED, f"no seed of {test.model} and {test.other} is the same"
+    return PAIRED[test.kind](test, pairs).decided(records)
 
 
-def _ordered(runs: Sequence[Measurement]) -> list[Measurement]:
-    return sorted(runs, key=lambda run: run.seed)
+def _one_each(runs: Sequence[Measurement], length: int) -> dict[int, Measurement]:
+    """The first run of every seed at a length: a record that is given twice has one vote."""
+    found = by_seed(run for run in runs if run.length == length)
+    return {seed: found[seed][0] for seed in sorted(found)}
 
 
 def _vote(run: Measurement, yes: bool, no: bool) -> bool | None:

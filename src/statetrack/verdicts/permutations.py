@@ -1,9 +1,11 @@
 """Rules 2 on what the permutation benchmark predicts beyond single accuracies: of language models that were asked, of
 lengths, and of groups that are solvable or not. Any length counts that the document speaks of (5 and more).
 
-    p-transformer  near 0: of a model that keeps to the format, at most 5 % of the samples are wholly right
+    p-transformer  near 0: of a model that keeps to the format, at most 5 % of the samples are wholly right, in groups
+                   where a guess is as seldom right
     p-cot          thinking is right where the instant answer is not, on the same samples, usually
-    p-length       a shorter length is surely better than the longest, usually: of a model that is asked, or of a seed
+    p-length       a shorter length is surely better than the longest, usually: of a model that is asked under the same
+                   rules, or of a seed
     p-solvable     of two groups of one order the solvable one is surely better, usually: seed by seed, model by model
 """
 
@@ -58,8 +60,9 @@ def _right(one: AskedRecord) -> bool:
 
 def _near_zero(asked: list[AskedRecord], trained: list[Network]) -> Verdict:
     """The document speaks of models that were not trained for it: of those that are asked."""
+    asked = [one for one in asked if _guessed(one) <= NEAR_ZERO]
     if not asked:
-        return undecided("no language model was asked to compose permutations")
+        return undecided("no language model was asked to compose permutations where a guess is near 0")
     said, above, open_ones = [], [], []
     for model, same in grouped(asked, lambda one: split_subject(one.cell.subject)[0]).items():
         replies = "".join(one.episode.outcomes for one in same)
@@ -92,6 +95,15 @@ def _thinking_helps(asked: list[AskedRecord], trained: list[Network]) -> Verdict
     return _decided(votes, why, pairs)
 
 
+def _guessed(one: AskedRecord) -> float:
+    """How often a guess is right about one element of the group."""
+    return 1 / (_group(one.cell.task) or (1, True))[0]
+
+
+def _but_for_length(one: AskedRecord) -> str:
+    return json.dumps([one.cell.task, one.cell.subject, one.cell.protocol], sort_keys=True)
+
+
 def _but_for_thinking(one: AskedRecord) -> str:
     rules = {key: value for key, value in one.cell.protocol.items() if key not in ("regime", "room", "keep_reasoning")}
     return json.dumps([one.cell.task, one.cell.subject, one.cell.length, one.cell.seed, rules], sort_keys=True)
@@ -100,7 +112,7 @@ def _but_for_thinking(one: AskedRecord) -> str:
 def _falls_with_length(asked: list[AskedRecord], trained: list[Network]) -> Verdict:
     """Of transformers: trained ones seed by seed, asked ones model by model."""
     votes = [_falls(one.runs[0], one.runs[-1]) for one in trained if _is_transformer(one) and len(one.runs) > 1]
-    for same in grouped(asked, lambda one: (one.cell.subject, one.cell.task)).values():
+    for same in grouped(asked, _but_for_length).values():
         by_length = sorted(grouped(same, lambda one: one.cell.length).items())
         if len(by_length) > 1:
             short, long = (rate_bounds(sum(map(_right, held)), len(held)) for _, held in (by_length[0], by_length[-1]))
@@ -135,7 +147,8 @@ def _but_for_the_group(one: Network) -> tuple[str, str, int, int]:
 
 def _pairs(same: Iterable[Network]) -> Iterator[bool | None]:
     """One vote for each order: all its solvable groups against all the others, by their means' bounds."""
-    by_order = grouped((one for one in same if one.own), lambda one: (_group(one.first.task) or (0, False))[0])
+    taught = (one for one in same if one.own and not one.excused)
+    by_order = grouped(taught, lambda one: (_group(one.first.task) or (0, False))[0])
     for held in by_order.values():
         sides = grouped(held, lambda one: (_group(one.first.task) or (0, False))[1])
         if len(sides) == 2:

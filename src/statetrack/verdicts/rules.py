@@ -35,7 +35,7 @@ def verdict(prediction: Prediction | DocumentPrediction, results: Iterable[Resul
     length, seed, accuracy, n, low, high, floor and solved. Results of other tasks may be among them: controls are.
     """
     held = list(results)
-    asked = [result for result in held if isinstance(result, AskedRecord)]
+    asked = list({result.cell.key: result for result in held if isinstance(result, AskedRecord)}.values())
     records = [measured for result in held if not isinstance(result, AskedRecord) for measured in _read(result)]
     if rules == FIRST_RULES:
         return rules_1.judge(prediction, records)
