@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
+
+from statetrack.errors import OutOfMemory
 
 GIB = 2**30
 
@@ -24,3 +29,17 @@ def beside_others(device: torch.device) -> str:
     free, total = torch.cuda.mem_get_info(device)
     others = (total - free - torch.cuda.memory_reserved(device)) / GIB
     return f" beside the {others:.0f} GiB of other processes" if others >= 1 else ""
+
+
+@contextmanager
+def memory_named(what: str, place: torch.device) -> Iterator[None]:
+    """Memory that runs out is said in one line."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not ran_out_of_memory(error):
+            raise
+        others = beside_others(place)
+        raise OutOfMemory(
+            f"out of memory: {what} does not fit{others}; choose a smaller model, or fewer seeds at a time"
+        ) from error

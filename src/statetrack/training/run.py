@@ -6,7 +6,6 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import torch
 from torch import nn
 
 from statetrack import spec, trust
-from statetrack.errors import BadInput, OutOfMemory
+from statetrack.errors import BadInput
 from statetrack.files import check_writable
 from statetrack.models import SequenceModel, check
 from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
@@ -31,7 +30,7 @@ from statetrack.training import checkpoint, metrics
 from statetrack.training.breaking import on_words
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
-from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
+from statetrack.training.memory import hand_back, memory_named
 from statetrack.training.own_models import blaming_own, check_trained, check_untrained
 from statetrack.training.protocol import Progress, Protocol, fuse_from, protocol
 from statetrack.training.weights import built, load, subject_of
@@ -375,20 +374,6 @@ def epochs_to_converge(progress: Progress) -> int | None:
 
 def finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-@contextmanager
-def memory_named(what: str, place: torch.device) -> Iterator[None]:
-    """Memory that runs out is said in one line."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not ran_out_of_memory(error):
-            raise
-        others = beside_others(place)
-        raise OutOfMemory(
-            f"out of memory: {what} does not fit{others}; choose a smaller model, or fewer seeds at a time"
-        ) from error
 
 
 def pick_device(device: str) -> torch.device:
