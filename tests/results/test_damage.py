@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bitflips
 from statetrack.cli import main
 from statetrack.errors import BadInput
 from statetrack.files import ABANDONED, clean
@@ -35,6 +34,8 @@ CELL = Cell("t", "s", 4, 0, {})
 @pytest.mark.needs("torch")
 def test_no_flipped_bit_is_read_as_if_it_were_right() -> None:
     """A small share of what `python -m benchmarks.bitflips` does."""
+    from benchmarks import bitflips
+
     assert bitflips.main(140)
 
 
