@@ -186,3 +186,16 @@ def test_replies_of_a_killed_run_travel(tmp_path: Path) -> None:
     pack(tmp_path / "all", tmp_path / "all.tar.gz")
     unpack(tmp_path / "all.tar.gz", tmp_path / "there")
     assert Store(tmp_path / "there").path(ASKED, "replies.jsonl").read_bytes() == b"one\ntwo\n"
+
+
+def test_a_pipe_among_the_files_makes_nobody_wait(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a")
+    store.write(made(CELL))
+    store.write(asked(0))
+    (store.hidden / "plans").mkdir(parents=True, exist_ok=True)
+    beside = (store.path(CELL, "safetensors"), store.path(ASKED, "replies.jsonl"))
+    for path in (*beside, store.hidden / "plans" / "p.json"):
+        os.mkfifo(path)
+    assert pack(tmp_path / "a", tmp_path / "a.tar", weights=True, checkpoints=True) == 2
+    merge([tmp_path / "a"], tmp_path / "b")
+    assert {path.name for path in (tmp_path / "b").glob("*.*")} == {f"{cell.key}.json" for cell in (CELL, ASKED)}

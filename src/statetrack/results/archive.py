@@ -136,7 +136,7 @@ def _journals(store: Store) -> Iterator[Path]:
 
 def _take_journals(store: Store, home: Store) -> None:
     """Replies of a run that was killed: they were paid for. Where both folders have some, the longer stays."""
-    for path in _journals(store):
+    for path in filter(Path.is_file, _journals(store)):
         target = home.folder / path.name
         if not target.exists() or target.stat().st_size < path.stat().st_size:
             copy_whole(path, target)
@@ -144,7 +144,7 @@ def _take_journals(store: Store, home: Store) -> None:
 
 def _take_hidden(store: Store, home: Store) -> None:
     """Plans, and the scratch of cells that are under way, where the target has none of that name."""
-    for path in _hidden(store, checkpoints=True):
+    for path in filter(Path.is_file, _hidden(store, checkpoints=True)):
         target = home.folder / path.relative_to(store.folder)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,7 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
     with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
             sums = []
-            for path in sorted(paths):
+            for path in sorted(path for path in paths if path.is_file()):  # a pipe would make us wait
                 name, data = str(path.relative_to(folder)), path.read_bytes()
                 sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
                 _add(tar, data, name)

@@ -82,9 +82,13 @@ class Store:
         return self.folder / f"{cell.key}.{ending}"
 
     def files(self, cell: Cell, ending: str = "json") -> list[Path]:
-        """The files of this cell that are there, those under a name of 0.1.0 among them."""
+        """The files of this cell that are there, those under a name of 0.1.0 among them.
+
+        A record that is no plain file is named as damaged; weights that are none, such as a pipe, are not there.
+        """
         names = [cell.key, *self._old_names.get(cell.key, ())]
-        return [path for name in names if (path := self.folder / f"{name}.{ending}").exists()]
+        paths = [self.folder / f"{name}.{ending}" for name in names]
+        return [path for path in paths if (path.exists() if ending == "json" else path.is_file())]
 
     def weights(self, cell: Cell) -> Path | None:
         """Where the weights of a cell lie: those beside the file that its training is read from; None where there are
