@@ -23,7 +23,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz_inputs import Case, Folder, make
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch comes: a forked process has none of its threads, and waits for them
+
+from tests.fuzz_inputs import Case, Folder, make  # noqa: E402
 
 MOST_SECONDS = 20.0
 MOST_BYTES = 2 * 2**30
