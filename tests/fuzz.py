@@ -25,7 +25,7 @@ from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch comes: a forked process has none of its threads, and waits for them
 
-from tests.fuzz_inputs import Case, Folder, make  # noqa: E402
+from tests.fuzz_inputs import Case, Folder, make
 
 MOST_SECONDS = 20.0
 MOST_BYTES = 2 * 2**30

@@ -32,6 +32,6 @@ def test_what_is_a_problem(ended: Ended, said: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cases are forked")
 def test_generated_inputs() -> None:
-    command = [sys.executable, "-m", "tests.fuzz", "--count", str(COUNT), "--without-folders"]
+    command = [sys.executable, "-m", "tests.fuzz", "--count", str(COUNT)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     assert f"{COUNT} cases, 0 problems" in done.stdout, done.stdout + done.stderr
