@@ -35,7 +35,8 @@ LINES: dict[str, list[str]] = {
 }  # fmt: skip
 OF_FOLDERS: dict[str, list[str]] = {
     "status": ["results"], "results": ["results"], "report": ["results"], "merge": ["results", "other", "--out", "o"],
-    "pack": ["results", "o.tar.gz"], "unpack": ["results.tar.gz", "o"], "diagnose": ["results", "--stream", "64"],
+    "pack": ["results", "o.tar.gz", "--part-size", "20k"], "unpack": ["results.tar.gz", "o"],
+    "diagnose": ["results", "--stream", "64"],
 }  # fmt: skip
 SWEEP = "name: x\nabout: y\ntasks: [txc]\nsubjects: [mlp]\nlengths: [4]\nseeds: 1\nsettings: {batch: 4}\n"
 MACHINE = "states: [a, b]\nalphabet: [x]\nstart: a\nsteps: {a: {x: b}, b: {x: a}}\nanswers: {a: 0, b: 1}\n"

@@ -64,7 +64,7 @@ VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-c
     "diagnose": (diagnose.command, "Why each trained model of a folder stops tracking."),
     "report": (report.command, "A folder as one HTML page that works offline."),
     "merge": (merge.command, "Join folders from several machines."),
-    "pack": (pack.command, "Pack a folder into one file."),
+    "pack": (pack.command, "Pack a folder into one file, or parts below a size."),
     "unpack": (pack.unpack, "Put the cells of a packed file into a folder."),
     "lm-eval-path": (lm_eval_path.command, "The folder of our tasks for lm-evaluation-harness."),
     "demo": (demo.command, "A small run of everything, in minutes."),

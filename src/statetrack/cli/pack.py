@@ -1,4 +1,4 @@
-"""`statetrack pack` and `statetrack unpack`: a folder of cells as one file."""
+"""`statetrack pack` and `statetrack unpack`: a folder of cells as one file, or as parts of it."""
 
 from __future__ import annotations
 
@@ -21,24 +21,39 @@ def command(
     diagnoses: Annotated[
         bool, typer.Option("--diagnoses/--no-diagnoses", help="What diagnose found out about the cells.")
     ] = True,
+    part_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Several files, each below this size: 15M, 500k, 1G.")
+    ] = None,
 ) -> None:
     """Pack the records and diagnoses of a folder into one file, the same bytes for the same cells.
 
-    Example: statetrack pack demo-results demo.tar.gz
-    """
-    from statetrack.results import pack
+    With --part-size into as many as it takes, for mail and other small doors: demo.1of3.tar.gz, demo.2of3.tar.gz, ...
 
-    print(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
+    Example: statetrack pack demo-results demo.tar.gz --weights --part-size 15M
+    """
+    from statetrack.results import pack, pack_parts
+    from statetrack.results.parts import size_in_bytes
+
+    if part_size is None:
+        print(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
+        return
+    cells, parts = pack_parts(folder, archive, size_in_bytes(part_size), weights, checkpoints, diagnoses)
+    for part in parts:
+        print(f"{part}: {part.stat().st_size:,} bytes")
+    print(f"{plural(cells, 'cell')} in {plural(len(parts), 'part')}")
 
 
 def unpack(
-    archive: Annotated[Path, typer.Argument(help="A file that pack wrote.")],
+    archives: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="A file that pack wrote, or parts: of one the others are found beside."),
+    ],
     folder: Annotated[Path, typer.Argument(help="The folder that gets the cells; it may hold some already.")],
 ) -> int:
-    """Put the cells of a packed file into a folder.
+    """Put the cells of a packed file, or of parts in any order, into a folder.
 
     Example: statetrack unpack demo.tar.gz demo-results
     """
     from statetrack.results import unpack
 
-    return report(unpack(archive, folder), folder)
+    return report(unpack(archives, folder), folder)

@@ -3,7 +3,7 @@
 It needs neither torch nor typer, and imports nothing of statetrack but what every package may.
 """
 
-from statetrack.results.archive import merge, pack, unpack
+from statetrack.results.archive import merge, pack, pack_parts, unpack
 from statetrack.results.cell import Cell
 from statetrack.results.folder_status import Status, status
 from statetrack.results.plans import Sweep
@@ -11,6 +11,6 @@ from statetrack.results.records import AskedRecord, Record, TrainingRecord
 from statetrack.results.store import Damage, Store
 
 __all__ = [
-    "AskedRecord", "Cell", "Damage", "Record", "Status", "Store", "Sweep", "TrainingRecord", "merge", "pack", "status",
-    "unpack",
+    "AskedRecord", "Cell", "Damage", "Record", "Status", "Store", "Sweep", "TrainingRecord", "merge", "pack",
+    "pack_parts", "status", "unpack",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Join folders of cells, and pack a folder into one file and back.
+"""Join folders of cells, and pack a folder into one file, or into parts, and back.
 
 The better record of a cell stays: a result before a reason why it was skipped, that before a failure; among equals the
 one that is there, with the evaluations, replies and weights of both. Its diagnosis goes with it. Two results that
@@ -17,7 +17,7 @@ import re
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -27,17 +27,29 @@ from statetrack.files import copy_whole, open_plain, together
 from statetrack.results import conflicts
 from statetrack.results.conflicts import Conflict
 from statetrack.results.diagnosis import FOLDER, of_cell, path_of
+from statetrack.results.parts import (
+    HEAD,
+    LIST,
+    Part,
+    as_member,
+    check_ending,
+    gzip_stream,
+    in_order,
+    line,
+    piece_of,
+    set_of,
+    write_parts,
+)
 from statetrack.results.records import Record, TrainingRecord, is_better, same_weights, unite
 from statetrack.results.seal import MOST_JSON, same_tensors
 from statetrack.results.store import Damage, Store
 
-ENDINGS = (".tar", ".tar.gz", ".tgz")
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
 SIDE = re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors)")
 JOURNAL = re.compile(r"[0-9a-f]{20}\.replies\.jsonl")  # replies that no record holds yet: see asking/journal.py
 DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
-LIST = "SHA256SUMS"
+OURS = (SIDE, JOURNAL, PLAN, SCRATCH, DIAGNOSIS)
 MOST_UNPACKED, MOST_RATIO = 2**28, 100  # bytes of any archive; how often its own size one may have beyond that
 PIECE = 2**20  # bytes read at a time
 
@@ -156,8 +168,33 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
 
     What compares the diagnosed cells is not packed: `unpack` works it out for the folder that they come into.
     """
-    if not archive.name.endswith(ENDINGS):
-        raise BadInput(f"{archive} should end in {', '.join(ENDINGS)}")
+    check_ending(archive)
+    cells, paths = _packed(folder, weights, checkpoints, diagnoses)
+    with together(archive) as (part,), part.open("wb") as file, _stream(file, archive) as stream:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            sums = []
+            for name, data in _contents(folder, paths):
+                sums.append(line(data, name))
+                tar.addfile(as_member(name, len(data)), io.BytesIO(data))
+            listed = "".join(sums).encode()
+            tar.addfile(as_member(LIST, len(listed)), io.BytesIO(listed))
+        stream.flush()
+    return cells
+
+
+def pack_parts(
+    folder: Path, archive: Path, size: int, weights: bool = False, checkpoints: bool = False, diagnoses: bool = True
+) -> tuple[int, list[Path]]:
+    """The same in parts below a size, in bytes (`results/parts.py`); how many records there are, and where the parts.
+
+    Parts of `demo.tar.gz` are `demo.1of3.tar.gz` and so on.
+    """
+    cells, paths = _packed(folder, weights, checkpoints, diagnoses)
+    return cells, write_parts(_contents(folder, paths), archive, size)
+
+
+def _packed(folder: Path, weights: bool, checkpoints: bool, diagnoses: bool) -> tuple[int, list[Path]]:
+    """How many whole records a folder has, and all files that go into an archive of it."""
     store = Store.existing(folder)
     cells = [record.cell for record in store.records()]
     paths = [path for cell in cells for path in store.files(cell)]
@@ -170,16 +207,11 @@ def pack(folder: Path, archive: Path, weights: bool = False, checkpoints: bool =
         paths += [path for path in folder.glob("*.conflict.safetensors") if SIDE.fullmatch(path.name)]
     paths += _journals(store)
     paths += _hidden(store, checkpoints)
-    with together(archive) as (part,), part.open("wb") as file, _compressed(file, archive) as stream:
-        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            sums = []
-            for path in sorted(path for path in paths if path.is_file()):  # a pipe would make us wait
-                name, data = str(path.relative_to(folder)), path.read_bytes()
-                sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
-                _add(tar, data, name)
-            _add(tar, "".join(sums).encode(), LIST)
-        stream.flush()
-    return len(cells)
+    return len(cells), sorted(path for path in paths if path.is_file())  # a pipe would make us wait
+
+
+def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    yield from ((str(path.relative_to(folder)), path.read_bytes()) for path in paths)
 
 
 def _hidden(store: Store, checkpoints: bool) -> Iterator[Path]:
@@ -189,47 +221,48 @@ def _hidden(store: Store, checkpoints: bool) -> Iterator[Path]:
         yield from (path for path in found if SCRATCH.fullmatch(str(path.relative_to(store.folder))))
 
 
-def _compressed(file: IO[bytes], archive: Path) -> Any:
-    if archive.name.endswith(".tar"):
-        return io.BufferedWriter(file)
-    return gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+def _stream(file: IO[bytes], archive: Path) -> Any:
+    return io.BufferedWriter(file) if archive.name.endswith(".tar") else gzip_stream(file)
 
 
-def _add(tar: tarfile.TarFile, data: bytes, name: str) -> None:
-    """A member with nothing of this machine in it."""
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = len(data), 0o644
-    tar.addfile(member, io.BytesIO(data))
+def unpack(archive: Path | Sequence[Path], folder: Path) -> MergeSummary:
+    """Merge an archive, or several, into a folder. Only names that `pack` writes are taken out of it.
 
-
-def unpack(archive: Path, folder: Path) -> MergeSummary:
-    """Merge an archive into a folder. Only names that `pack` writes are taken out of it.
-
-    It is read to its end before anything is taken: only there a compressed file shows that a bit of it has flipped.
+    One part stands for all: the others are looked for beside it. All is read to its end before anything is taken: only
+    there a compressed file shows that a bit of it has flipped.
     """
     with tempfile.TemporaryDirectory(dir=_parent(folder)) as place:
-        try:
-            with tempfile.TemporaryFile(dir=place) as plain:
-                _decompress(archive, plain)
-                with tarfile.open(fileobj=plain, mode="r:") as tar:
-                    sums = {member.name: _extract(tar, member, archive, Path(place)) for member in tar}
-                plain.seek(tar.offset)
-                while piece := plain.read(PIECE):
-                    if piece.strip(b"\0"):  # a header that cannot be read looks like the end
-                        raise tarfile.ReadError
-                _compare(sums, archive, Path(place))
-        except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise BadInput(
-                f"{archive} cannot be read: it is not a whole tar file, or not one that pack wrote"
-            ) from error
-        except (tarfile.TarError, OSError) as error:
-            raise BadInput(f"{archive} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-        return merge([Path(place)], folder)
+        places = []
+        for number, parts in enumerate(in_order([archive] if isinstance(archive, Path) else archive)):
+            places.append(Path(place, str(number)))
+            places[-1].mkdir()
+            lists = [_take_out(part, places[-1]) for part in parts]
+            if parts[0].of and set_of(lists) != parts[0].of:
+                raise BadInput(f"{parts[0]} and the parts that follow were not packed together; nothing was taken")
+        return merge(places, folder)
 
 
-def _decompress(archive: Path, to: IO[bytes]) -> None:
+def _take_out(part: Part, place: Path) -> str:
+    """Take the files of one archive out; the list of them, which one of an earlier version does not have."""
+    try:
+        with tempfile.TemporaryFile(dir=place) as plain:
+            _decompress(part, plain)
+            with tarfile.open(fileobj=plain, mode="r:") as tar:
+                sums = {member.name: _extract(tar, member, part, place) for member in tar}
+            plain.seek(tar.offset)
+            while piece := plain.read(PIECE):
+                if piece.strip(b"\0"):  # a header that cannot be read looks like the end
+                    raise tarfile.ReadError
+            return _compare(sums, part, place)
+    except (tarfile.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadInput(f"{part} cannot be read: it is not a whole tar file, or not one that pack wrote") from error
+    except (tarfile.TarError, OSError) as error:
+        raise BadInput(f"{part} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _decompress(part: Part, to: IO[bytes]) -> None:
     """The tar file itself, from its beginning."""
-    with open_plain(archive) as file:
+    with open_plain(part.path) as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         size, most = 0, max(MOST_UNPACKED, MOST_RATIO * os.fstat(file.fileno()).st_size)
@@ -237,40 +270,45 @@ def _decompress(archive: Path, to: IO[bytes]) -> None:
             while piece := source.read(PIECE):
                 size += len(piece)
                 if size > most:
-                    raise BadInput(f"{archive} unpacks to more than {most:,} bytes; nothing was taken")
+                    raise BadInput(f"{part} unpacks to more than {most:,} bytes; nothing was taken")
                 to.write(piece)
     to.seek(0)
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, place: Path) -> str:
-    """Take a file out, and give its SHA-256."""
-    ours = (SIDE, JOURNAL, PLAN, SCRATCH, DIAGNOSIS)
-    known = member.name == LIST or any(pattern.fullmatch(member.name) for pattern in ours)
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, part: Part, place: Path) -> str:
+    """Take a file out, or a piece of one, and give the SHA-256 of what was taken."""
+    name, number = piece_of(member.name) if part.of else (member.name, 0)
+    target, follows = place / name, number > 1
+    known = member.name in (LIST, HEAD if part.of else LIST) or any(pattern.fullmatch(name) for pattern in OURS)
     plain = member.isfile() and not member.issparse()  # a sparse one has few bytes there and any number here
-    source = tar.extractfile(member) if plain and known and ".." not in member.name else None
-    if source is None:
-        raise BadInput(f"{archive} holds {member.name!r}, which does not belong in a packed folder; nothing was taken")
-    if member.name.endswith((".json", LIST)) and member.size > MOST_JSON:
-        raise BadInput(f"{archive} holds {member.name} of {member.size:,} bytes; more than {MOST_JSON:,} are not taken")
-    target = place / member.name
+    source = tar.extractfile(member) if plain and known and ".." not in name else None
+    if source is None or (follows and not target.exists()):
+        raise BadInput(f"{part} holds {member.name!r}, which does not belong in a packed folder; nothing was taken")
     target.parent.mkdir(parents=True, exist_ok=True)
+    size = member.size + (target.stat().st_size if follows else 0)
+    if name.endswith((".json", LIST)) and size > MOST_JSON:
+        raise BadInput(f"{part} holds {name} of {size:,} bytes; more than {MOST_JSON:,} are not taken")
     digest = hashlib.sha256()
-    with source, target.open("xb") as file:
+    with source, target.open("ab" if follows else "xb") as file:
         while piece := source.read(PIECE):
             digest.update(piece)
             file.write(piece)
     return digest.hexdigest()
 
 
-def _compare(sums: dict[str, str], archive: Path, place: Path) -> None:
-    """Whether all that is listed is there as it was. An archive of an earlier version has no list."""
+def _compare(sums: dict[str, str], part: Part, place: Path) -> str:
+    """The list, if all that it names is there as it was. An archive of an earlier version has none."""
+    (place / HEAD).unlink(missing_ok=True)
+    sums.pop(HEAD, None)
     if sums.pop(LIST, None) is None:
-        return
-    lines = (place / LIST).read_text(errors="replace").splitlines()
-    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        return ""
+    text = (place / LIST).read_text(errors="replace")
+    (place / LIST).unlink()
+    listed = {name: digest for digest, _, name in (each.partition("  ") for each in text.splitlines())}
     for name in sorted(listed.keys() | sums.keys()):
         if listed.get(name) != sums.get(name):
-            raise BadInput(f"{archive} is damaged: {name} is not what was packed; nothing was taken")
+            raise BadInput(f"{part} is damaged: {name} is not what was packed; nothing was taken")
+    return text
 
 
 def _parent(folder: Path) -> Path:
