@@ -27,6 +27,7 @@ from statetrack.results import (
     status,
     unpack,
 )
+from statetrack.results.curve import Curve
 from statetrack.results.evaluations import (
     AllStrings,
     BreakingWord,
@@ -63,6 +64,9 @@ trainings = some.builds(
     Training, learning_rate=number, steps=whole, parameters=whole, diverged_at=some.none() | whole,
     final_train_loss=maybe, state_size=some.none() | whole, device=some.text(max_size=3),
     rates_tried=some.lists(some.builds(RateTried, number, maybe), max_size=2).map(tuple),
+    curve=some.none() | some.lists(some.tuples(whole, whole, number, number, maybe), unique_by=lambda at: at[0]).map(
+        lambda points: Curve(*([list(column) for column in zip(*sorted(points, key=lambda at: at[0]))] or [[]] * 5))
+    ),
 )  # fmt: skip
 breaking = some.builds(
     BreakingWord, family=some.text(max_size=3), expected=whole, given=some.none() | some.just(-5),
@@ -103,7 +107,7 @@ every = some.one_of(
 @given(record=every)
 def test_what_is_written_comes_back(record: Record) -> None:
     held = records.write(record)
-    assert (held["kind"], held["format"]) == (record.kind, 1)
+    assert (held["kind"], held["format"]) == (record.kind, 2)
     assert records.read(json.loads(json.dumps(held, allow_nan=False))) == record
 
 
@@ -286,6 +290,16 @@ def test_a_result_is_better_than_a_reason() -> None:
     assert unite(skipped, done) == unite(done, skipped) == done
 
 
+TOLD = {"learning_rate": 1e-3, "steps": 10, "parameters": 5}
+CURVE = {"updates": [5, 10], "lengths": [4, 4], "loss": [1, 0.5], "accuracy": [0, 1], "gradient_norm": [None, 2.5]}
+
+
+def test_a_record_of_format_1_has_no_curve_and_reads_as_before() -> None:
+    new = records.write(made(Cell("t", "s", 4, 0, {})))
+    assert records.read(new | {"format": 1}) == records.read(new)
+    assert records.read(new | {"training": TOLD | {"curve": CURVE}}).training.curve == Curve(**CURVE)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -302,6 +316,9 @@ def test_a_result_is_better_than_a_reason() -> None:
         ({"accuracy": 1.0}, "TrainingRecord has no field accuracy"),
         ({"evaluations": []}, "it was not evaluated at the length trained on"),
         ({"kind": []}, "[] is no kind of record"),
+        ({"training": TOLD | {"curve": CURVE | {"loss": []}}}, "the columns of its curve differ in length"),
+        ({"training": TOLD | {"curve": CURVE | {"updates": [5, 5]}}}, "the updates of its curve do not grow"),
+        ({"training": TOLD | {"curve": CURVE | {"loss": ["a", 1]}}}, "training.curve.loss[0] is 'a', not a number"),
         ({"format": None}, "no kind of record"),
         ({"evaluations": [{"kind": "rows", "seed": 0, "length": 4, "interval": [0.5]}]}, "an interval has two ends"),
         ({"evaluations": [{"kind": "rows", "seed": 0, "length": 4, "accuracy": -1}]}, "an accuracy lies in 0..1"),
@@ -325,8 +342,8 @@ def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
 def test_a_record_of_a_newer_version_is_refused_and_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, record = Store(tmp_path), made(Cell("t", "s", 4, 0, {}))
     path = store.write(record)
-    path.write_bytes(seal.seal(seal.unseal(path.read_bytes()) | {"format": 2}))
-    with pytest.raises(BadInput, match="format 2 needs a newer version"):
+    path.write_bytes(seal.seal(seal.unseal(path.read_bytes()) | {"format": 3}))
+    with pytest.raises(BadInput, match="format 3 needs a newer version"):
         store.read(record.cell)
     assert main(["status", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1

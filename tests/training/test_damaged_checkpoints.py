@@ -37,13 +37,27 @@ def spoil(path: Path, how: str) -> None:
             "missing": ({"weights": tensors["weights"]}, note),
             "seeds": (tensors, note | {"seeds": "all"}),
             "progress": (tensors, note | {"progress": [{"step": 1}]}),
+            "history": (tensors, note | {"progress": [note["progress"][0] | {"history": [{"step": 2}]}]}),
             "no progress": (tensors, {key: note[key] for key in ("run", "seeds")}),
             "tokens": (tensors, note | {"tokens": "many"}),
         }
         checkpoint.save(path, *changes[how])
 
 
-HOW = ["bits", "cut", "empty", "nan", "dtype", "shape", "missing", "seeds", "progress", "no progress", "tokens"]
+HOW = [
+    "bits",
+    "cut",
+    "empty",
+    "nan",
+    "dtype",
+    "shape",
+    "missing",
+    "seeds",
+    "progress",
+    "history",
+    "no progress",
+    "tokens",
+]
 
 
 @pytest.mark.parametrize("how", HOW)

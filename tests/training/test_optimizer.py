@@ -15,29 +15,34 @@ def torch_steps(single, ids, rates, weight_decay, clip):
         {"params": [p for name, p in single.named_parameters() if (name in spared) is kept], "weight_decay": decay}
         for kept, decay in ((False, weight_decay), (True, 0.0))
     ]
-    optimizer = torch.optim.AdamW(groups, lr=1.0)
+    optimizer, norms = torch.optim.AdamW(groups, lr=1.0), []
     for step, rate in enumerate(rates):
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad()
         single(ids[step]).square().mean().backward()
-        torch.nn.utils.clip_grad_norm_(single.parameters(), clip)
+        norms.append(torch.nn.utils.clip_grad_norm_(single.parameters(), clip or float("inf")))
         optimizer.step()
+    return torch.stack(norms)
 
 
-@pytest.mark.parametrize("name", ["e88-gain-1l-small", "mamba2-4l", "mlp", "gru"])
-def test_every_row_is_updated_as_torch_would_update_it_alone(name):
+@pytest.mark.parametrize(
+    ("name", "clip"), [("e88-gain-1l-small", 0.05), ("mamba2-4l", 0.05), ("mlp", 0.05), ("mlp", 0.0), ("gru", 0.05)]
+)
+def test_every_row_is_updated_as_torch_would_update_it_alone(name, clip):
+    """And the norm that is told is that of its gradient before clipping."""
     singles = [model(name, inputs=3, outputs=3, seed=seed).double() for seed in (1, 2)]
     replicas = Replicas(singles)
     flat = FlatParameters(replicas)
-    optimizer = AdamW(flat, weight_decay=0.1, clip=0.05)
+    optimizer, norms = AdamW(flat, weight_decay=0.1, clip=clip), []
     ids = torch.randint(3, (5, 2, 4, 6), generator=torch.Generator().manual_seed(0))
     rates = [[0.01, 0.02], [0.01, 0.005], [0.0, 0.005], [0.003, 0.03], [0.01, 0.01]]
     for step, row_rates in enumerate(rates):
         replicas(ids[step]).square().mean((1, 2, 3)).sum().backward()
-        optimizer.step(torch.tensor(row_rates, dtype=torch.float64), torch.tensor([step + 1.0] * 2))
+        norms.append(optimizer.step(torch.tensor(row_rates, dtype=torch.float64), torch.tensor([step + 1.0] * 2)))
     for row, single in enumerate(singles):
-        torch_steps(single, ids[:, row], [r[row] for r in rates], weight_decay=0.1, clip=0.05)
+        expected = torch_steps(single, ids[:, row], [r[row] for r in rates], weight_decay=0.1, clip=clip)
+        torch.testing.assert_close(torch.stack(norms)[:, row], expected, rtol=1e-9, atol=1e-11)
         got = dict(replicas.one(row).named_parameters())
         for key, expected in single.named_parameters():
             torch.testing.assert_close(got[key], expected, rtol=1e-9, atol=1e-11, msg=key)

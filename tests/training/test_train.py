@@ -149,6 +149,11 @@ def test_killed_at_random_moments_a_run_ends_with_the_same_weights(tmp_path):
     for name in ended:
         whole, killed = (load_file(tmp_path / folder / name) for folder in ("whole", "killed"))
         assert all(torch.equal(whole[key], killed[key]) for key in whole)
+        whole, killed = (
+            json.loads((tmp_path / folder / name).with_suffix(".json").read_text()) for folder in ("whole", "killed")
+        )
+        assert whole["training"]["curve"] == killed["training"]["curve"]
+        assert len(whole["training"]["curve"]["gradient_norm"]) == whole["training"]["steps"] / 5
 
 
 def test_a_damaged_checkpoint_is_named_and_its_cell_starts_anew(tmp_path):

@@ -24,7 +24,7 @@ from statetrack.results.schema import BadRecord
 
 ENDING = ".conflict.json"
 NAME = re.compile(r"([0-9a-f]{20})\.[0-9a-f]{8}\.conflict\.json")
-NOT_MEASURED = ("tokens_per_second", "train_seconds", "replicas", "device", "torch")
+NOT_MEASURED = ("tokens_per_second", "train_seconds", "replicas", "device", "torch", "curve")
 SETTINGS = ("seed", "reason", "other_weights", "n")
 
 

@@ -16,7 +16,7 @@ from statetrack.results.schema import BadRecord
 
 SHARED = ("version", "status", "reason", "seconds")
 BEYOND, OFF, EXACT = "length_generalisation", "off_distribution", "exact"
-TRAINING = [field.name for field in fields(Training)]
+TRAINING = [field.name for field in fields(Training) if field.name != "curve"]
 EPISODE = [field.name for field in fields(EpisodeRecord) if field.name != "logprobs"]
 ROWS = [field.name for field in fields(OnRows) if field.name not in ("seed", "length", "reason", "other_weights")]
 AT_ONE_LENGTH = ROWS[: ROWS.index("full_sequence_accuracy")]

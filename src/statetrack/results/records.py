@@ -1,9 +1,10 @@
 """The record of a cell: what every record says, and what training and asking add. One reader, one writer.
 
-    {"kind": "training", "format": 1, "cell": {...}, "version": "0.3.0", "status": "done", "seconds": 3.1,
+    {"kind": "training", "format": 2, "cell": {...}, "version": "0.3.0", "status": "done", "seconds": 3.1,
      "training": {...}, "evaluations": [{"kind": "rows", "length": 64, ...}, {"kind": "stream", ...}]}
 
 A file of 0.1.0 has no kind and no format; it is read as format 0 (`results/format_0.py`) and written as this one.
+Format 1, of 0.2 and 0.3, has no curves.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from statetrack.errors import BadInput
 from statetrack.intervals import wilson
 from statetrack.results import schema
 from statetrack.results.cell import Cell
+from statetrack.results.curve import Curve
 from statetrack.results.evaluations import (
     AllStrings,
     BreakingWord,
@@ -30,7 +32,7 @@ from statetrack.results.evaluations import (
 from statetrack.results.schema import BadRecord
 from statetrack.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 DONE, DIVERGED, FAILED, SKIPPED = "done", "diverged", "failed", "skipped"
 MOST_TOKENS = 10**15  # of an episode: more than all servers of the world give in a day
 FINISHED = (DONE, DIVERGED)
@@ -102,6 +104,7 @@ class Training:
     device: str = ""
     torch: str = ""
     rates_tried: tuple[RateTried, ...] = ()
+    curve: Curve | None = None
 
     @property
     def fingerprint(self) -> list[float | None]:
@@ -359,7 +362,7 @@ def read(data: Any) -> Record:
     if type(data["format"]) is int and data["format"] > FORMAT:
         raise BadInput(f"a record of format {data['format']} needs a newer version of statetrack than {__version__}")
     kind = KINDS.get(str(data.get("kind")))
-    if kind is None or data["format"] != FORMAT:
+    if kind is None or data["format"] not in range(1, FORMAT + 1):
         raise BadRecord(f"{data.get('kind')!r} is no kind of record")
     return checked(schema.read(kind, data))
 
@@ -373,6 +376,8 @@ def checked(record: Record) -> Record:
     if isinstance(record, TrainingRecord):
         if not any(each.length == record.cell.length for each in record.of(OnRows)):
             raise BadRecord("it was not evaluated at the length trained on")
+        if (curve := record.training.curve) is not None and (why := curve.problem()) is not None:
+            raise BadRecord(why)
         for each in record.evaluations:
             if (why := each.problem()) is not None:
                 raise BadRecord(why)

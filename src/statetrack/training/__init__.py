@@ -6,7 +6,8 @@
 (False, True)
 """
 
+from statetrack.training.curves import TrainingCheck
 from statetrack.training.protocol import PROTOCOLS, Protocol, protocol
 from statetrack.training.run import Result, train, train_many
 
-__all__ = ["PROTOCOLS", "Protocol", "Result", "protocol", "train", "train_many"]
+__all__ = ["PROTOCOLS", "Protocol", "Result", "TrainingCheck", "protocol", "train", "train_many"]

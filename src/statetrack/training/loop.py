@@ -8,6 +8,7 @@ rounding: sums over a batched product may be taken in another order.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from statetrack.models.custom import own_name
 from statetrack.tasks.base import Task
 from statetrack.training import checkpoint, metrics
 from statetrack.training.batches import Batches, BatchRequest, ReplicaRows, tensors
+from statetrack.training.curves import Callback, is_check, last_check, tell
 from statetrack.training.evaluate import pass_rows
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
 from statetrack.training.optimizer import AdamW, FlatParameters
@@ -50,11 +52,13 @@ class Fit:
     floor: float | None = None  # what a guess without the past can score at the full length
     best_weights: Tensor = field(init=False)
     losses: list[list[float]] = field(init=False)
+    norms: list[float | None] = field(init=False)  # of the gradients since the last check, the mean
     tokens: int = 0
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.losses = [[] for _ in self.seeds]
+        self.norms = [None for _ in self.seeds]
 
     @property
     def done(self) -> bool:
@@ -68,8 +72,12 @@ class Fit:
 def fit(
     task: Task, models: list[SequenceModel], length: int, seeds: list[int], rates: list[float], protocol: Protocol,
     device: torch.device, saved: Path | None = None, floor: float | None = None, report: Report = lambda _: None,
+    callback: Callback | None = None,
 ) -> Fit:  # fmt: skip
-    """Train one replica for each (model, seed, rate); with a `saved` file, go on from it and keep it up to date."""
+    """Train one replica for each (model, seed, rate); with a `saved` file, go on from it and keep it up to date.
+
+    A run that goes on tells the callback first of the check that it goes on from: a kill may have come between the two.
+    """
     keep_memory()
     replicas = Replicas(models).to(device)
     freeze(replicas, models[0])
@@ -83,8 +91,9 @@ def fit(
     feed = Batches(task, device)
     stepper = Stepper(replicas, optimizer, protocol.precision, batch_loss)
     count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
-    pending: list[Tensor] = []  # losses still on the device
+    pending: list[Tensor] = []  # losses and norms still on the device
     report(run)
+    keeper.tell(callback, [row for row, p in enumerate(progress) if p.checks or p.done])
     began, clock = time.monotonic(), run.seconds
     try:
         while not run.done:
@@ -98,11 +107,13 @@ def fit(
                 p.after_step()
             # 2. now and then a check on validation data, which moves the protocol on
             if max(p.step for p in progress) % protocol.check_every == 0:
+                going_on = [row for row, p in enumerate(progress) if not p.done]
                 settle(run, pending)
                 check(run, flat)
                 run.seconds = clock + time.monotonic() - began
                 report(run)
                 keeper.save_when_due(last=run.done)
+                keeper.tell(callback, going_on)
     except RuntimeError as error:
         if not ran_out_of_memory(error):
             raise
@@ -150,12 +161,13 @@ def batch_loss(replicas: Replicas, rows: ReplicaRows) -> Tensor:
 
 
 def settle(run: Fit, pending: list[Tensor]) -> None:
-    """Bring the losses home; a replica whose loss is not a number is marked, with its step, and stops."""
+    """Bring losses and norms home; a replica whose loss is not a number is marked, with its step, and stops."""
     if not pending:
         return
-    values = torch.stack(pending).cpu()
+    losses, norms = torch.stack(pending, dim=1).cpu()
     for row, p in enumerate(run.progress):
-        own = values[:, row]
+        own, norm = losses[:, row], float(norms[:, row].double().mean())
+        run.norms[row] = norm if math.isfinite(norm) else None
         finite = torch.isfinite(own)
         if not p.done and not bool(finite.all()):
             p.diverged_at = p.step - len(own) + int(finite.logical_not().nonzero()[0]) + 1
@@ -177,7 +189,8 @@ def check(run: Fit, flat: FlatParameters) -> None:
         for row in rows:
             p = run.progress[row]
             accuracy, tail = (measure(right[row], asked[row]) or 0.0 for measure in (metrics.share, metrics.tail))
-            if p.after_check(accuracy, tail, float(np.mean(run.losses[row][-p.protocol.check_every :]))):
+            loss = float(np.mean(run.losses[row][-p.protocol.check_every :]))
+            if p.after_check(accuracy, tail, loss, run.norms[row]):
                 run.best_weights[row].copy_(flat.values[row])
 
 
@@ -248,6 +261,8 @@ class Keeper:
             kinds = {key: type(value) for key, value in saved.items() if key != "diverged_at"}
             if kinds != {key: type(value) for key, value in own.items() if key != "diverged_at"}:
                 raise ValueError("its progress is not that of a run")
+            if not all(is_check(entry) for entry in saved["history"]):
+                raise ValueError("its checks are not those of a run")
             if type(losses) is not list or type(saved["diverged_at"]) not in (int, NoneType):
                 raise ValueError("its losses are not those of a run")
         going_on = torch.tensor([saved["diverged_at"] is None for saved in note["progress"]])
@@ -261,7 +276,11 @@ class Keeper:
             raise ValueError("its tokens or seconds are not numbers")
 
     def save_when_due(self, last: bool) -> None:
-        if self.path is None or not (last or time.monotonic() - self.saved_at >= SAVE_SECONDS):
+        if last or time.monotonic() - self.saved_at >= SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        if self.path is None:
             return
         note = {
             "run": self.identity, "seeds": self.run.seeds, "progress": [p.to_dict() for p in self.run.progress],
@@ -269,6 +288,20 @@ class Keeper:
         }  # fmt: skip
         checkpoint.save(self.path, self.matrices(), note)
         self.saved_at = time.monotonic()
+
+    def tell(self, callback: Callback | None, rows: list[int]) -> None:
+        """Tell the user's own function of the last check of these replicas."""
+        run = self.run
+        for row in rows if callback else []:
+            assert callback is not None
+            tell(callback, last_check(run.progress[row], run.seeds[row], run.floor, run.seconds), self.save_now)
+
+    def save_now(self) -> str:
+        """Save, and say what was kept and how to go on."""
+        if self.path is None:
+            return "nothing was kept: with out= the next call would go on from here"
+        self.save()
+        return f"the checkpoint {self.path} is kept, and the next call goes on from it"
 
     def matrices(self) -> dict[str, Tensor]:
         return {

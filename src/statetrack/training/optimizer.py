@@ -74,15 +74,16 @@ class AdamW:
         self.second = torch.zeros_like(flat.values)
 
     @torch.no_grad()
-    def step(self, rates: Tensor, steps: Tensor) -> None:
+    def step(self, rates: Tensor, steps: Tensor) -> Tensor:
         """One step with a learning rate and a count of steps (from 1) for each row; the gradients are zeroed after it.
+        Gives the norm of each row's gradient, before it is clipped.
 
         A row whose rate is 0 keeps its weights.
         """
         b1, b2 = self.betas
         g, w = self.flat.gradients, self.flat.values
+        norms = torch.linalg.vector_norm(g, dim=1, keepdim=True)
         if self.clip:
-            norms = torch.linalg.vector_norm(g, dim=1, keepdim=True)
             g.mul_((self.clip / (norms + 1e-6)).clamp_(max=1.0))
         self.first.lerp_(g, 1 - b1)
         self.second.mul_(b2).addcmul_(g, g, value=1 - b2)
@@ -92,6 +93,7 @@ class AdamW:
         denominator = self.second.sqrt().div_(scale).add_(self.eps)
         w.addcdiv_(self.first * (-rates / (1 - b1**steps)), denominator)
         g.zero_()
+        return norms.squeeze(1)
 
     @property
     def decays(self) -> Tensor:

@@ -174,7 +174,7 @@ class Progress:
     checks: int = 0
     done: bool = False
     diverged_at: int | None = None
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def length(self) -> int:
@@ -200,12 +200,14 @@ class Progress:
         self.stage_step += 1
         self.polishing += self.polish_begun
 
-    def after_check(self, accuracy: float, tail: float, loss: float) -> bool:
+    def after_check(self, accuracy: float, tail: float, loss: float, norm: float | None = None) -> bool:
         """Take note of a check on validation data; True when the weights of this moment are the best so far."""
         if self.done:
             return False
         self.checks += 1
-        self.history.append({"step": self.step, "length": self.length, "loss": loss, "accuracy": accuracy})
+        self.history.append(
+            {"step": self.step, "length": self.length, "loss": loss, "accuracy": accuracy, "gradient_norm": norm}
+        )
         better = self._is_better(accuracy)
         if better:
             self.best, self.best_check = accuracy, self.checks

@@ -28,6 +28,7 @@ from statetrack.tasks.base import MAX_LENGTH, MAX_VALUES, check_size, check_whol
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.breaking import on_words
+from statetrack.training.curves import Callback, curve_of
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.loop import Fit, fit
 from statetrack.training.memory import hand_back, memory_named
@@ -81,6 +82,7 @@ class Job:
     report: Report = lambda _: None
     tick: Tick = lambda _: None
     warn: Tick = lambda _: None
+    callback: Callback | None = None
 
 
 def train(
@@ -94,7 +96,7 @@ def train_many(
     task_or_name: Task | str, model_or_name: nn.Module | str, *, length: int = 64, seeds: list[int],
     protocol_or_name: Protocol | str = "curriculum", settings: dict[str, Any] | None = None, stream: int = 0,
     words: int | None = None, out: Path | str | None = None, device: str = "auto", report: Report = lambda _: None,
-    tick: Tick = lambda _: None, warn: Tick = lambda _: None,
+    tick: Tick = lambda _: None, warn: Tick = lambda _: None, callback: Callback | None = None,
 ) -> list[Result]:  # fmt: skip
     """Train a seed after the other as replicas of one batched model, and evaluate each.
 
@@ -103,7 +105,8 @@ def train_many(
     the device; 0: none). With a folder `out`, results, weights and a checkpoint are kept there: what is there already
     is not done again, a run that was killed goes on where it was, and a stream or a number of hard words that is asked
     for later is measured on the weights that were kept. `warn` is told of a damaged result that is made again, and of a
-    cell that is trained again because no weights of it were kept.
+    cell that is trained again because no weights of it were kept. `callback` is called with a `TrainingCheck` at every
+    check on validation data (docs/training.md).
     """
     the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
     rules = protocol(protocol_or_name).with_changes(**(settings or {}))
@@ -115,7 +118,7 @@ def train_many(
         subject = subject_of(model_or_name, the_task, kept=out is not None)
         cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
         streams = (stream,) if stream else ()
-        job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn)
+        job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn, callback)
         with kept_in(out) as store:
             if store:
                 check_writable(store.folder)
@@ -272,7 +275,7 @@ def _fit_and_measure(
     with blaming_own(models[0], job.cells[0].subject, "in training"):
         run = fit(
             job.task, models, length, [seed for seed, _ in runs], [rate for _, rate in runs], job.rules, job.place,
-            saved=saved, floor=floor, report=job.report,
+            saved=saved, floor=floor, report=job.report, callback=job.callback,
         )  # fmt: skip
     trained = run.models()
     hand_back(job.place)  # what the steps took is not needed for the evaluation
@@ -308,7 +311,7 @@ def _training(run: Fit, row: int, trained: SequenceModel, tried: list[RateTried]
         parameters=trained.parameter_count, state_size=trained.state_size,
         tokens_per_second=run.tokens / run.seconds if run.seconds else None, train_seconds=run.seconds,
         replicas=len(run.seeds), device=torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
-        torch=str(torch.__version__), rates_tried=tuple(tried),
+        torch=str(torch.__version__), rates_tried=tuple(tried), curve=curve_of(progress),
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def worth_fusing(tokens: int) -> bool:
 
 
 class Stepper:
-    """Makes steps; returns each replica's loss, which stays on the device."""
+    """Makes steps; returns each replica's loss and the norm of its gradient (2, R), which stay on the device."""
 
     def __init__(self, replicas: Replicas, optimizer: AdamW, precision: str, loss: Loss) -> None:
         self.replicas, self.optimizer, self.loss = replicas, optimizer, loss
@@ -60,8 +60,7 @@ class Stepper:
     def plain(self, rows: ReplicaRows, rates: Tensor, steps: Tensor) -> Tensor:
         """The step as it reads."""
         loss = self.gradient(rows)
-        self.optimizer.step(rates, steps)
-        return loss
+        return torch.stack((loss, self.optimizer.step(rates, steps)))
 
     def gradient(self, rows: ReplicaRows) -> Tensor:
         """Add each replica's gradient to the matrix of gradients."""
@@ -80,10 +79,10 @@ class Recording:
         self.graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(self.graph):
-            self.loss = stepper.plain(self.rows, self.rates, self.steps)
+            self.told = stepper.plain(self.rows, self.rates, self.steps)
 
     def replay(self, rows: ReplicaRows, rates: Tensor, steps: Tensor) -> Tensor:
         for kept, given in zip((*self.rows, self.rates, self.steps), (*rows, rates, steps)):
             kept.copy_(given)
         self.graph.replay()
-        return self.loss.clone()
+        return self.told.clone()
