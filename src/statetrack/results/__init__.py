@@ -7,10 +7,10 @@ from statetrack.results.archive import merge, pack, pack_parts, unpack
 from statetrack.results.cell import Cell
 from statetrack.results.folder_status import Status, status
 from statetrack.results.plans import Sweep
-from statetrack.results.records import AskedRecord, Record, TrainingRecord
+from statetrack.results.records import AskedRecord, EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.store import Damage, Store
 
 __all__ = [
-    "AskedRecord", "Cell", "Damage", "Record", "Status", "Store", "Sweep", "TrainingRecord", "merge", "pack",
-    "pack_parts", "status", "unpack",
+    "AskedRecord", "Cell", "Damage", "EvaluatedRecord", "Record", "Status", "Store", "Sweep", "TrainingRecord", "merge",
+    "pack", "pack_parts", "status", "unpack",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ from statetrack.files import copy_whole, open_plain, together
 from statetrack.results import conflicts
 from statetrack.results.conflicts import Conflict
 from statetrack.results.diagnosis import FOLDER, of_cell, path_of
+from statetrack.results.networks import HasEvaluations
 from statetrack.results.parts import (
     HEAD,
     LIST,
@@ -109,7 +110,7 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
     united = unite(there, record)
     if united != there:
         home.write(united)
-    if isinstance(united, TrainingRecord) and isinstance(there, TrainingRecord):
+    if isinstance(united, HasEvaluations) and isinstance(there, HasEvaluations):
         joined.evaluations += sum(each not in there.evaluations for each in united.evaluations)
     if theirs and ours is None and same_weights(record, there):
         copy_whole(theirs, home.path(record.cell, "safetensors"))

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-TRAIN, ASK = "train", "ask"  # the kinds of cells: a network that is trained, a language model that is asked
+# The kinds of cells: a network that is trained, weights that are brought and evaluated, a language model that is asked.
+TRAIN, EVALUATE, ASK = "train", "evaluate", "ask"
+WEIGHTS = "weights"  # in the protocol of weights that are brought: their hash
 STREAM, WORDS = "stream", "words"  # settings of a block of a sweep that say how a cell is evaluated besides
 
 _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -41,7 +43,8 @@ class Cell:
     @property
     def kind(self) -> str:
         """How it is measured. Nothing else decides that."""
-        return ASK if self.protocol.get("name") == ASK else TRAIN
+        name = self.protocol.get("name")
+        return name if name in (ASK, EVALUATE) else TRAIN
 
     @property
     def steps(self) -> int:
@@ -76,6 +79,8 @@ class Cell:
         return hash(self.key)
 
     def __str__(self) -> str:
+        if self.kind == EVALUATE:
+            return f"{self.task}, {self.subject}, weights {str(self.protocol.get(WEIGHTS))[:8]}, seed {self.seed}"
         return f"{self.task}, {self.subject}, length {self.length}, seed {self.seed}"
 
 

@@ -19,7 +19,8 @@ from typing import Any
 from statetrack.files import copy_whole, read_bounded, write_whole
 from statetrack.results import records, seal
 from statetrack.results.evaluations import Evaluation
-from statetrack.results.records import AskedRecord, Record, TrainingRecord
+from statetrack.results.networks import HasEvaluations
+from statetrack.results.records import AskedRecord, EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.schema import BadRecord
 
 ENDING = ".conflict.json"
@@ -46,6 +47,8 @@ def difference(one: Record, other: Record) -> str | None:
         return None
     if isinstance(one, TrainingRecord) and isinstance(other, TrainingRecord):
         return _training(one, other)
+    if isinstance(one, EvaluatedRecord) and isinstance(other, EvaluatedRecord):
+        return _evaluations(one, other)
     if isinstance(one, AskedRecord) and isinstance(other, AskedRecord):
         names = ("replies", "outcomes", "max_length", "ended")
         return next((name for name in names if getattr(one.episode, name) != getattr(other.episode, name)), None)
@@ -57,6 +60,10 @@ def _training(one: TrainingRecord, other: TrainingRecord) -> str | None:
         return "status"
     if name := _differing(one.training, other.training, NOT_MEASURED):
         return f"training.{name}"
+    return _evaluations(one, other)
+
+
+def _evaluations(one: HasEvaluations, other: HasEvaluations) -> str | None:
     theirs = {each.settings: each for each in other.evaluations if _counts(each)}
     for each in filter(_counts, one.evaluations):
         if (same := theirs.get(each.settings)) and (name := _differing(each, same, SETTINGS)):

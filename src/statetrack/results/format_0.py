@@ -11,7 +11,16 @@ from typing import Any
 from statetrack.results import schema
 from statetrack.results.cell import ASK, STREAM, Cell
 from statetrack.results.evaluations import AllStrings, Evaluation, OffData, OnRows, OnStream
-from statetrack.results.records import AskedRecord, EpisodeRecord, Record, Training, TrainingRecord, checked
+from statetrack.results.networks import HasEvaluations
+from statetrack.results.records import (
+    AskedRecord,
+    EpisodeRecord,
+    EvaluatedRecord,
+    Record,
+    Training,
+    TrainingRecord,
+    checked,
+)
 from statetrack.results.schema import BadRecord
 
 SHARED = ("version", "status", "reason", "seconds")
@@ -74,6 +83,8 @@ def flat(record: Record) -> dict[str, Any]:
     named |= {"reason": record.reason} if record.reason else {}
     if isinstance(record, TrainingRecord):
         named |= _flat_training(record)
+    elif isinstance(record, EvaluatedRecord):
+        named |= _flat_evaluated(record)
     elif isinstance(record, AskedRecord):
         named |= {name: getattr(record.episode, name) for name in EPISODE}
         named |= {"logprobs": record.episode.logprobs} if record.episode.logprobs is not None else {}
@@ -81,9 +92,8 @@ def flat(record: Record) -> dict[str, Any]:
 
 
 def _flat_training(record: TrainingRecord) -> dict[str, Any]:
-    here, streams = record.at_length, record.streams
+    here = record.at_length
     training = {name: getattr(record.training, name) for name in TRAINING if name != "rates_tried"}
-    longest = max(streams, key=lambda stream: stream.steps, default=None)
     return {
         **training,
         **{name: getattr(here, name) for name in ROWS},
@@ -91,11 +101,27 @@ def _flat_training(record: TrainingRecord) -> dict[str, Any]:
         BEYOND: {str(length): _flat_rows(each) for length, each in record.beyond.items()},
         OFF: _only(record.off_data, "accuracy", "mean", "worst"),
         EXACT: _only(record.all_strings, "strings", "accuracy", "full_sequence_accuracy"),
-        STREAM: _flat_stream(longest) if longest else None,
+        STREAM: _longest_stream(record),
         **_flat_words(record),
         "evaluation_seconds": record.evaluation_seconds,
         "rates_tried": [asdict(rate) for rate in record.training.rates_tried],
     }
+
+
+def _flat_evaluated(record: EvaluatedRecord) -> dict[str, Any]:
+    """0.1.0 had none of it. Nothing in it has the name of something that a training gives."""
+    return {
+        "weights": asdict(record.weights),
+        BEYOND: {str(length): _flat_rows(each) for length, each in record.rows.items()},
+        STREAM: _longest_stream(record),
+        **_flat_words(record),
+        "evaluation_seconds": record.evaluation_seconds,
+    }
+
+
+def _longest_stream(record: HasEvaluations) -> dict[str, Any] | None:
+    longest = max(record.streams, key=lambda stream: stream.steps, default=None)
+    return _flat_stream(longest) if longest else None
 
 
 def _flat_rows(each: OnRows) -> dict[str, Any]:
@@ -110,7 +136,7 @@ def _flat_stream(stream: OnStream) -> dict[str, Any]:
     return {name: getattr(stream, name) for name in ("rows", "positions", "accuracy", "unanswered")}
 
 
-def _flat_words(record: TrainingRecord) -> dict[str, Any]:
+def _flat_words(record: HasEvaluations) -> dict[str, Any]:
     """0.1.0 had none of it."""
     word = record.broken
     told = {"broken_tokens": word.tokens, "broken_expected": word.expected,

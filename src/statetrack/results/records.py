@@ -1,4 +1,4 @@
-"""The record of a cell: what every record says, and what training and asking add. One reader, one writer.
+"""The record of a cell: what every record says, and what training, evaluating and asking add. One reader, one writer.
 
     {"kind": "training", "format": 2, "cell": {...}, "version": "0.3.0", "status": "done", "seconds": 3.1,
      "training": {...}, "evaluations": [{"kind": "rows", "length": 64, ...}, {"kind": "stream", ...}]}
@@ -9,26 +9,16 @@ Format 1, of 0.2 and 0.3, has no curves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from statetrack.errors import BadInput
-from statetrack.intervals import wilson
 from statetrack.results import schema
-from statetrack.results.cell import Cell
+from statetrack.results.cell import EVALUATE, WEIGHTS, Cell
 from statetrack.results.curve import Curve
-from statetrack.results.evaluations import (
-    AllStrings,
-    BreakingWord,
-    Evaluation,
-    OffData,
-    OnRows,
-    OnStream,
-    OnWords,
-    is_solved,
-)
+from statetrack.results.evaluations import Evaluation, OnRows
+from statetrack.results.networks import HasEvaluations
 from statetrack.results.schema import BadRecord
 from statetrack.version import __version__
 
@@ -37,9 +27,6 @@ DONE, DIVERGED, FAILED, SKIPPED = "done", "diverged", "failed", "skipped"
 MOST_TOKENS = 10**15  # of an episode: more than all servers of the world give in a day
 FINISHED = (DONE, DIVERGED)
 STATUSES = (DONE, DIVERGED, FAILED, SKIPPED)
-
-Floor = Callable[[int], float | None]  # of the last positions of rows of a length
-Kind = TypeVar("Kind", bound=Evaluation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,30 +99,8 @@ class Training:
         return [self.learning_rate, self.steps, self.final_train_loss, self.validation_accuracy]
 
 
-@dataclass(frozen=True)
-class Tested:
-    """How a trained network did at one length: on rows (`of` "rows"), or at that mark of a stream (`of` "stream").
-
-    `accuracy` is over all positions of rows, `end` over the last 32; along a stream both are over the last positions
-    before the mark. `solved` is what `OnRows.solved` says, and along a stream `is_solved` of the last positions; a
-    network that has not solved the length that it was trained on has solved nothing beyond it.
-    """
-
-    length: int
-    of: str
-    rows: int
-    n: int
-    accuracy: float
-    interval: tuple[float, float]
-    end: float | None
-    end_interval: tuple[float, float] | None
-    floor: float | None
-    end_floor: float | None
-    solved: bool
-
-
 @dataclass(frozen=True, kw_only=True)
-class TrainingRecord(Record):
+class TrainingRecord(HasEvaluations, Record):
     """A network that was trained: the training, written once, and what was evaluated since."""
 
     kind: ClassVar[str] = "training"
@@ -147,18 +112,6 @@ class TrainingRecord(Record):
         """A number by the name that it had in 0.1.0."""
         return self.flat()[name]
 
-    def of(self, kind: type[Kind]) -> list[Kind]:
-        """Of its own weights."""
-        return [each for each in self.evaluations if isinstance(each, kind) and not each.other_weights]
-
-    @cached_property
-    def rows(self) -> dict[int, OnRows]:
-        """By length, in their order; of several at one length the first that was measured."""
-        first: dict[int, OnRows] = {}
-        for each in sorted(self.of(OnRows), key=lambda each: bool(each.reason)):
-            first.setdefault(each.length, each)
-        return dict(sorted(first.items()))
-
     @property
     def at_length(self) -> OnRows:
         """At the length trained on."""
@@ -167,35 +120,6 @@ class TrainingRecord(Record):
     @property
     def beyond(self) -> dict[int, OnRows]:
         return {length: each for length, each in self.rows.items() if length != self.cell.length}
-
-    @property
-    def streams(self) -> list[OnStream]:
-        return self.of(OnStream)
-
-    @property
-    def off_data(self) -> OffData | None:
-        return next(iter(self.of(OffData)), None)
-
-    @property
-    def all_strings(self) -> AllStrings | None:
-        return next(iter(self.of(AllStrings)), None)
-
-    @property
-    def words(self) -> OnWords | None:
-        """On hard words: of several such evaluations the one with the most tokens; None where none was tried."""
-        tried = [each for each in self.of(OnWords) if not each.reason]
-        return max(tried, key=lambda each: each.tokens, default=None)
-
-    @property
-    def broken(self) -> BreakingWord | None:
-        """The shortest word after which it is known to answer wrong."""
-        known = [each.breaking for each in self.of(OnWords) if each.breaking]
-        return min(known, key=lambda word: word.tokens, default=None)
-
-    @property
-    def broken_by(self) -> str:
-        """That word as a text, - where none was found, nothing where none was looked for."""
-        return self.broken.word if self.broken else "-" if self.words else ""
 
     @property
     def solved(self) -> bool:
@@ -208,67 +132,34 @@ class TrainingRecord(Record):
         here = self.at_length
         return here.interval is not None and here.floor is not None and here.interval[0] > here.floor
 
-    @property
-    def falls_silent(self) -> bool:
-        """Whether some position that was tested was left unanswered."""
-        along = [share for stream in self.streams for share in (stream.unanswered or {}).values()]
-        return any([*(each.unanswered for each in self.rows.values()), *along])
-
-    def lacks(self, streams: Iterable[int]) -> list[int]:
-        return [steps for steps in streams if not any(each.covers(steps) for each in self.streams)]
-
-    def lacks_words(self, budget: int | None) -> bool:
-        return bool(budget) and not any(each.budget >= (budget or 0) for each in self.of(OnWords))
-
-    def tested(self, end_floor: Floor = lambda length: None) -> list[Tested]:
-        """How far it was right: at the length trained on, beyond it, and along streams where no rows were tested.
-
-        `end_floor` is asked for lengths of which the record itself does not know it.
-        """
-        learned = self.solved
-        made = [_on_rows(each, learned or each.length <= self.cell.length, end_floor) for each in self.rows.values()
-                if each.accuracy is not None]  # fmt: skip
-        lengths = {each.length for each in made}
-        for stream in self.streams:
-            for mark, accuracy in (stream.accuracy or {}).items():
-                if accuracy is not None and int(mark) not in lengths:
-                    lengths.add(int(mark))
-                    made.append(_on_stream(stream, int(mark), accuracy, learned, end_floor(int(mark))))
-        return made
-
-    def with_evaluations(self, more: Iterable[Evaluation], other_weights: bool = False) -> TrainingRecord:
-        """The same with those of these evaluations that it lacks, or has from other weights or without numbers only."""
-        held = {each.settings: each for each in self.evaluations}
-        for each in more:
-            comes = replace(each, other_weights=True) if other_weights else each
-            there = held.get(each.settings)
-            if there is None or (bool(comes.reason), comes.other_weights) < (bool(there.reason), there.other_weights):
-                held[each.settings] = comes
-        return replace(self, evaluations=tuple(held.values()))
+    def may_be_solved(self, length: int) -> bool:
+        """A network that has not solved the length that it was trained on has solved nothing beyond it."""
+        return self.solved or length <= self.cell.length
 
 
-def _on_rows(each: OnRows, can_be_solved: bool, end_floor: Floor) -> Tested:
-    assert each.accuracy is not None
-    known = each.end_floor
-    return Tested(
-        each.length, "rows", each.rows, each.n or each.rows, each.accuracy, _pair(each.interval) or (0.0, 1.0),
-        each.last_32_accuracy, _pair(each.last_32_interval), each.floor,
-        known if known is not None else end_floor(each.length),
-        can_be_solved and each.solved,
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """Weights that were brought here: what they are. How they came about is not known."""
+
+    sha256: str  # of the tensors by their names, whatever file they came in
+    parameters: int
+    state_size: int | None = None
+    file: str = ""  # its name; empty where a module was handed over
+    trained_as: str = ""  # the cell that the file itself names, if it does
+    device: str = ""  # that they were evaluated on
+    torch: str = ""
 
 
-def _on_stream(stream: OnStream, mark: int, accuracy: float, learned: bool, end_floor: float | None) -> Tested:
-    """Rows are independent, positions are not: the interval counts rows."""
-    interval = wilson(accuracy * stream.rows, stream.rows)
-    return Tested(
-        mark, "stream", stream.rows, stream.rows, accuracy, interval, accuracy, interval, None, end_floor,
-        learned and is_solved(accuracy, end_floor),
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedRecord(HasEvaluations, Record):
+    """A network that was evaluated and not trained here. Its cell's length is the one that it was trained on, as far as
+    somebody says so, else 0; its seed is that of the test rows.
+    """
 
-
-def _pair(interval: list[float] | None) -> tuple[float, float] | None:
-    return (interval[0], interval[1]) if interval else None
+    kind: ClassVar[str] = "evaluation"
+    weights: Weights
+    evaluations: tuple[Evaluation, ...]
+    evaluation_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,7 +196,7 @@ class AskedRecord(Record):
     episode: EpisodeRecord
 
 
-KINDS: dict[str, type[Record]] = {kind.kind: kind for kind in (Record, TrainingRecord, AskedRecord)}
+KINDS: dict[str, type[Record]] = {kind.kind: kind for kind in (Record, TrainingRecord, EvaluatedRecord, AskedRecord)}
 
 
 def unite(there: Record, comes: Record) -> Record:
@@ -315,7 +206,7 @@ def unite(there: Record, comes: Record) -> Record:
     """
     if is_better(comes, there):
         there, comes = comes, there
-    if isinstance(there, TrainingRecord) and isinstance(comes, TrainingRecord):
+    if isinstance(there, HasEvaluations) and isinstance(comes, HasEvaluations):
         return there.with_evaluations(comes.evaluations, not same_weights(there, comes))
     return there if there.finished else with_replies(there, comes)
 
@@ -332,7 +223,9 @@ def _replies(record: Record) -> int:
 
 
 def same_weights(one: object, other: object) -> bool:
-    """Whether both are trainings, and ended in the same weights, as far as their numbers tell."""
+    """Whether both are of the same weights: of trainings as far as their numbers tell."""
+    if isinstance(one, EvaluatedRecord) and isinstance(other, EvaluatedRecord):
+        return one.weights.sha256 == other.weights.sha256
     if not (isinstance(one, TrainingRecord) and isinstance(other, TrainingRecord)):
         return False
     return one.training.fingerprint == other.training.fingerprint
@@ -374,11 +267,18 @@ def checked(record: Record) -> Record:
     if isinstance(record, AskedRecord) and (why := record.episode.problem()) is not None:
         raise BadRecord(why)
     if isinstance(record, TrainingRecord):
+        if record.cell.kind == EVALUATE:
+            raise BadRecord("weights that were brought here have no training")
         if not any(each.length == record.cell.length for each in record.of(OnRows)):
             raise BadRecord("it was not evaluated at the length trained on")
         if (curve := record.training.curve) is not None and (why := curve.problem()) is not None:
             raise BadRecord(why)
-        for each in record.evaluations:
-            if (why := each.problem()) is not None:
-                raise BadRecord(why)
+    if isinstance(record, EvaluatedRecord):
+        if record.cell.kind != EVALUATE or record.cell.protocol.get(WEIGHTS) != record.weights.sha256:
+            raise BadRecord("its cell names other weights")
+        if not record.evaluations:
+            raise BadRecord("a result without a number")
+    for each in record.evaluations if isinstance(record, HasEvaluations) else ():
+        if (why := each.problem()) is not None:
+            raise BadRecord(why)
     return record

@@ -24,19 +24,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, read_bounded, read_start, write_whole
 from statetrack.results import conflicts, records, schema, seal
-from statetrack.results.cell import TRAIN, Cell
-from statetrack.results.records import Record, TrainingRecord
+from statetrack.results.cell import ASK, Cell
+from statetrack.results.records import EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.schema import BadRecord
 
 KEY = re.compile(r"[0-9a-f]{20}")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 STREAMED = re.compile(rb'"stream": ?[1-9]')  # in a protocol of 0.1.0
 HEAD = 4096  # bytes that a file's cell is in
+Network = TypeVar("Network", TrainingRecord, EvaluatedRecord)
 QUICK = 1.0  # seconds: what was done in less is not worth waiting for the disk
 
 
@@ -298,7 +300,7 @@ def _wrong_name(task: str, subject: str, protocol: str, kind: str) -> str | None
         if CONTROL.search(name):
             return f"{name!r} holds control characters"
     try:
-        for name in (task, subject) if kind == TRAIN else (task,):
+        for name in (task,) if kind == ASK else (task, subject):
             spec.parse(name)
     except BadInput as error:
         return str(error)
@@ -355,11 +357,15 @@ def is_complete(store: Store, record: Record, streams: Iterable[int], words: int
     return not (record.lacks_words(words) and store.weights(record.cell))
 
 
-def add(store: Store, record: TrainingRecord) -> TrainingRecord:
+def add(store: Store, record: Network) -> Network:
     """Keep a record with what was evaluated since it was read; evaluations that others added meanwhile stay."""
     with store.adding():
         there = store.read(record.cell)
-        if isinstance(there, TrainingRecord) and there.training == record.training:
+        if isinstance(there, type(record)) and (isinstance(there, EvaluatedRecord) or _one_training(there, record)):
             record = replace(there.with_evaluations(record.evaluations), evaluation_seconds=record.evaluation_seconds)
         store.write(record)
     return record
+
+
+def _one_training(one: Record, other: Record) -> bool:
+    return isinstance(one, TrainingRecord) and isinstance(other, TrainingRecord) and one.training == other.training

@@ -16,7 +16,8 @@ from statetrack.formatting import fixed
 from statetrack.results import Record, TrainingRecord, records
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import END, SOLVED, OnRows, is_solved
-from statetrack.results.records import DIVERGED, Tested
+from statetrack.results.networks import Tested
+from statetrack.results.records import DIVERGED
 from statetrack.results.schema import BadRecord
 from statetrack.tasks import task
 from statetrack.theory.floors.strategies import position_floor

@@ -10,7 +10,7 @@ from statistics import median
 from statetrack.models.catalogue import lookup
 from statetrack.results import TrainingRecord
 from statetrack.results.evaluations import SOLVED, OnRows
-from statetrack.results.records import Tested
+from statetrack.results.networks import Tested
 from statetrack.verdicts.measurements import grouped, most, tested
 
 APART = 0.1  # between the best and the worst median: below it a task does not tell the models apart

@@ -1,0 +1,158 @@
+"""What records of networks share, however the weights came about: a list of evaluations, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, TypeVar, cast
+
+from statetrack.intervals import wilson
+from statetrack.results.evaluations import (
+    AllStrings,
+    BreakingWord,
+    Evaluation,
+    OffData,
+    OnRows,
+    OnStream,
+    OnWords,
+    is_solved,
+)
+
+Floor = Callable[[int], float | None]  # of the last positions of rows of a length
+Kind = TypeVar("Kind", bound=Evaluation)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """How a network did at one length: on rows (`of` "rows"), or at that mark of a stream (`of` "stream").
+
+    `accuracy` is over all positions of rows, `end` over the last 32; along a stream both are over the last positions
+    before the mark. `solved` is what `OnRows.solved` says, and along a stream `is_solved` of the last positions; a
+    network of ours that has not solved the length that it was trained on has solved nothing beyond it.
+    """
+
+    length: int
+    of: str
+    rows: int
+    n: int
+    accuracy: float
+    interval: tuple[float, float]
+    end: float | None
+    end_interval: tuple[float, float] | None
+    floor: float | None
+    end_floor: float | None
+    solved: bool
+
+
+class HasEvaluations:
+    """A record of a network. It is a dataclass with the field `evaluations`."""
+
+    evaluations: tuple[Evaluation, ...]
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """Of its own weights."""
+        return [each for each in self.evaluations if isinstance(each, kind) and not each.other_weights]
+
+    @cached_property
+    def rows(self) -> dict[int, OnRows]:
+        """By length, in their order; of several at one length the first that was measured."""
+        first: dict[int, OnRows] = {}
+        for each in sorted(self.of(OnRows), key=lambda each: bool(each.reason)):
+            first.setdefault(each.length, each)
+        return dict(sorted(first.items()))
+
+    @property
+    def streams(self) -> list[OnStream]:
+        return self.of(OnStream)
+
+    @property
+    def off_data(self) -> OffData | None:
+        return next(iter(self.of(OffData)), None)
+
+    @property
+    def all_strings(self) -> AllStrings | None:
+        return next(iter(self.of(AllStrings)), None)
+
+    @property
+    def words(self) -> OnWords | None:
+        """On hard words: of several such evaluations the one with the most tokens; None where none was tried."""
+        tried = [each for each in self.of(OnWords) if not each.reason]
+        return max(tried, key=lambda each: each.tokens, default=None)
+
+    @property
+    def broken(self) -> BreakingWord | None:
+        """The shortest word after which it is known to answer wrong."""
+        known = [each.breaking for each in self.of(OnWords) if each.breaking]
+        return min(known, key=lambda word: word.tokens, default=None)
+
+    @property
+    def broken_by(self) -> str:
+        """That word as a text, - where none was found, nothing where none was looked for."""
+        return self.broken.word if self.broken else "-" if self.words else ""
+
+    @property
+    def falls_silent(self) -> bool:
+        """Whether some position that was tested was left unanswered."""
+        along = [share for stream in self.streams for share in (stream.unanswered or {}).values()]
+        return any([*(each.unanswered for each in self.rows.values()), *along])
+
+    def lacks(self, streams: Iterable[int]) -> list[int]:
+        return [steps for steps in streams if not any(each.covers(steps) for each in self.streams)]
+
+    def lacks_words(self, budget: int | None) -> bool:
+        return bool(budget) and not any(each.budget >= (budget or 0) for each in self.of(OnWords))
+
+    def may_be_solved(self, length: int) -> bool:
+        """Whether being right at this length counts as having solved it."""
+        return True
+
+    def tested(self, end_floor: Floor = lambda length: None) -> list[Tested]:
+        """How far it was right, length by length: on rows, and along streams where no rows were tested.
+
+        `end_floor` is asked for lengths of which the record itself does not know it.
+        """
+        made = [_on_rows(each, self.may_be_solved(each.length), end_floor) for each in self.rows.values()
+                if each.accuracy is not None]  # fmt: skip
+        lengths = {each.length for each in made}
+        for stream in self.streams:
+            for mark, accuracy in ((int(mark), share) for mark, share in (stream.accuracy or {}).items()):
+                if accuracy is not None and mark not in lengths:
+                    lengths.add(mark)
+                    made.append(_on_stream(stream, mark, accuracy, self.may_be_solved(mark), end_floor(mark)))
+        return made
+
+    def with_evaluations(self, more: Iterable[Evaluation], other_weights: bool = False) -> Self:
+        """The same with those of these evaluations that it lacks, or has from other weights or without numbers only."""
+        held = {each.settings: each for each in self.evaluations}
+        for each in more:
+            comes = replace(each, other_weights=True) if other_weights else each
+            there = held.get(each.settings)
+            if there is None or (bool(comes.reason), comes.other_weights) < (bool(there.reason), there.other_weights):
+                held[each.settings] = comes
+        same: Any = replace(cast(Any, self), evaluations=tuple(held.values()))
+        return cast(Self, same)
+
+
+def _on_rows(each: OnRows, can_be_solved: bool, end_floor: Floor) -> Tested:
+    assert each.accuracy is not None
+    known = each.end_floor
+    return Tested(
+        each.length, "rows", each.rows, each.n or each.rows, each.accuracy, _pair(each.interval) or (0.0, 1.0),
+        each.last_32_accuracy, _pair(each.last_32_interval), each.floor,
+        known if known is not None else end_floor(each.length),
+        can_be_solved and each.solved,
+    )  # fmt: skip
+
+
+def _on_stream(stream: OnStream, mark: int, accuracy: float, learned: bool, end_floor: float | None) -> Tested:
+    """Rows are independent, positions are not: the interval counts rows."""
+    interval = wilson(accuracy * stream.rows, stream.rows)
+    return Tested(
+        mark, "stream", stream.rows, stream.rows, accuracy, interval, accuracy, interval, None, end_floor,
+        learned and is_solved(accuracy, end_floor),
+    )  # fmt: skip
+
+
+def _pair(interval: list[float] | None) -> tuple[float, float] | None:
+    return (interval[0], interval[1]) if interval else None
