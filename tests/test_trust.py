@@ -82,7 +82,7 @@ def test_records_are_read_again_by_who_has_run_the_code(tmp_path: Path, address:
     (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "\n")
     marker.unlink()
     left = diagnose_folder(tmp_path / "mine", Selection(again=True)).left_out
-    assert ["is not run" in each.why for each in left] == [True]
+    assert ["has changed: its sha256 begins with" in each.why for each in left] == [True]
     assert not marker.exists()
 
 

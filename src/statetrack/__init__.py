@@ -25,11 +25,17 @@ if TYPE_CHECKING:
     from statetrack.tasks import Batch, Task, task
     from statetrack.tasks.groups.build import group
     from statetrack.tasks.groups.group import Group
-    from statetrack.training import train
+    from statetrack.training import Result, train, train_many
 
-__all__ = ["BadInput", "Batch", "Group", "MissingExtra", "Task", "diagnose", "group", "model", "task", "train"]
+__all__ = [
+    "BadInput", "Batch", "Group", "MissingExtra", "Result", "Task", "diagnose", "group", "model", "task", "train",
+    "train_many",
+]  # fmt: skip
 
-_WITH_TORCH = {"diagnose": "statetrack.diagnosis", "model": "statetrack.models", "train": "statetrack.training"}
+_WITH_TORCH = {
+    "Result": "statetrack.training", "diagnose": "statetrack.diagnosis", "model": "statetrack.models",
+    "train": "statetrack.training", "train_many": "statetrack.training",
+}  # fmt: skip
 _PLACES = _WITH_TORCH | {
     "Batch": "statetrack.tasks", "Task": "statetrack.tasks", "task": "statetrack.tasks",
     "Group": "statetrack.tasks.groups", "group": "statetrack.tasks.groups",
@@ -42,3 +48,8 @@ def __getattr__(name: str) -> Any:
     if name in _WITH_TORCH:
         need("torch", "train", f"statetrack.{name}")
     return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Everything that can be asked for, also what is not imported yet."""
+    return sorted({*globals(), *_PLACES})

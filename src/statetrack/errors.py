@@ -8,15 +8,20 @@ unknown group 's55'; did you mean s5?
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
+import inspect
 import os
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
+from typing import Any, TypeVar, cast
 
 VERBOSE = "STATETRACK_VERBOSE"  # the variable that -v sets, for workers to see it too
 MOST_SHOWN = 60  # characters of a wrong value
 PART = 3  # letters of a name that are enough to find the rest
+
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 class BadInput(ValueError):
@@ -66,6 +71,27 @@ def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
     near = _near(name.lower(), names)
     hint = f"did you mean {_shortened(near, 6)}?" if near else f"known: {_shortened(names, 12)}"
     return BadInput(f"unknown {what} {name!r}; {hint}")
+
+
+def refusing_unknown(function: Call) -> Call:
+    """A function that refuses an argument which it does not have with the nearest names that it has.
+
+    >>> @refusing_unknown
+    ... def train(*, batch=128): ...
+    >>> train(bach=64)
+    Traceback (most recent call last):
+    statetrack.errors.BadInput: unknown argument of train 'bach'; did you mean batch?
+    """
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                raise unknown(f"argument of {function.__name__}", name, known)
+        return function(*given, **named)
+
+    return cast(Call, call)
 
 
 def _near(name: str, names: list[str]) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from statetrack.cli import VERBS, main, output, progress
+from statetrack import progress
+from statetrack.cli import VERBS, main, output
 from statetrack.formatting import short_names
 from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.results.diagnosis import Comparison

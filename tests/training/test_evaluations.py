@@ -70,7 +70,7 @@ def test_a_stream_asked_for_later_is_measured_on_the_kept_weights(
         "txc", MODEL, length=4, settings=SHORT, stream=1024, out=tmp_path, device="cpu"
     )  # a mark of the other
     assert again.record == later.record
-    assert again.model is None
+    assert again.found
 
 
 def test_without_weights_it_is_trained_again_and_the_user_is_told(
@@ -97,7 +97,7 @@ def test_a_folder_of_0_1_0_with_weights_is_evaluated_further(tmp_path: Path) -> 
     cell, steps = before.cell, max([0, *(stream.steps for stream in before.streams)])
     rules = {key: value for key, value in cell.protocol.items() if key not in ("name", "stream")}
     after = train(
-        cell.task, cell.subject, length=cell.length, seed=cell.seed, protocol_or_name=cell.protocol["name"],
+        cell.task, cell.subject, length=cell.length, seed=cell.seed, protocol=cell.protocol["name"],
         settings=rules, stream=2 * steps + 1024, out=tmp_path, device="cpu",
     ).record  # fmt: skip
     assert after.evaluations[:-1] == before.evaluations
@@ -181,7 +181,8 @@ def test_seeds_of_one_call_may_lack_different_things(tmp_path: Path) -> None:
     )
     assert [result.cell.seed for result in results] == [2, 1, 0]
     assert [result.record.lacks([1024]) for result in results] == [[], [], []]
-    assert [result.model is None for result in results] == [False, True, False]
+    assert [result.found for result in results] == [False, True, True]
+    assert [result.trained is None for result in results] == [False, True, False]
 
 
 def test_weights_of_another_training_are_not_measured(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ SHORT = {"most_checks": 1, "check_every": 10, "batch": 8, "validation_rows": 16,
 def test_trains_as_on_a_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STATETRACK_FUSE", "0")
     losses = [
-        train("txc", name, length=8, protocol_or_name="design", settings=SHORT, device=place).record["final_train_loss"]
+        train("txc", name, length=8, protocol="design", settings=SHORT, device=place).record["final_train_loss"]
         for place in ("cpu", "cuda")
     ]
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)

@@ -93,10 +93,10 @@ def test_an_edited_file_is_another_model(tmp_path):
     first = train("txc", f"{file}:Plain[width=3]", length=4, settings=SHORT, out=tmp_path)
     assert first.cell.subject.startswith(f"{file}:Plain[width=3,sha256=")
     again = train("txc", first.cell.subject, length=4, settings=SHORT, out=tmp_path)
-    assert again.model is None  # it was there
+    assert again.found
     file.write_text(FILE.replace("self.head(self.table(ids))", "-self.head(self.table(ids))"))
     edited = train("txc", f"{file}:Plain[width=3]", length=4, settings=SHORT, out=tmp_path)
-    assert edited.model is not None
+    assert not edited.found
     assert edited.cell.key != first.cell.key
     with pytest.raises(BadInput, match="has changed"):
         train("txc", first.cell.subject, length=4, settings=SHORT, out=tmp_path)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.output import print_json, print_table
-from statetrack.cli.progress import progress
 from statetrack.errors import BadInput
 from statetrack.formatting import fixed, plural, visible
+from statetrack.progress import progress
 
 if TYPE_CHECKING:
     from statetrack.asking import Rules

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from statetrack.cli.progress import progress
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
+from statetrack.progress import progress
 
 ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
 
@@ -44,6 +44,6 @@ def command(
     lengths = Lengths.read(length or ORIGINAL_LENGTH)
     chosen_split = split or (ORIGINAL if original else "train")
     request = DataRequest(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
-    with progress("words bar count left", chosen.name.replace("[", "\\["), count) as move:
+    with progress("words bar count left", chosen.name, count) as move:
         write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows))
     print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")

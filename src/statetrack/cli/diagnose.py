@@ -12,9 +12,9 @@ import typer
 from statetrack import trust
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table
-from statetrack.cli.progress import progress
 from statetrack.errors import BadInput, need
 from statetrack.formatting import short_names
+from statetrack.progress import progress
 
 if TYPE_CHECKING:
     from statetrack.diagnosis.folder import FolderProgress

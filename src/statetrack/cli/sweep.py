@@ -12,9 +12,9 @@ import typer
 
 from statetrack import trust
 from statetrack.cli.options import TrustCode, TrustedCode
-from statetrack.cli.progress import progress
 from statetrack.errors import BadInput, shortened
 from statetrack.formatting import plural
+from statetrack.progress import progress
 
 if TYPE_CHECKING:
     from statetrack.sweeps.schedule import Schedule, SweepProgress

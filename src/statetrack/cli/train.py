@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from statetrack.cli.output import print_json, print_table
-from statetrack.cli.progress import progress
 from statetrack.errors import BadInput, need
 from statetrack.formatting import fixed, plural, short_names, shortened
 
 if TYPE_CHECKING:
     from statetrack.results import TrainingRecord
     from statetrack.training import Result
-    from statetrack.training.loop import Fit
 
 
 MOST_SEEDS = 4096  # replicas of one model
@@ -57,19 +54,10 @@ def command(
     changes = read_settings(settings or [])
     if rates is not None:
         changes["rates"] = read_rates(rates)
-    with progress("words bar percent spent left", "training", total=1.0, verb="train") as move:
-
-        def report(run: Fit) -> None:
-            move(f"{share(run):.0%}, {status(run)}", completed=share(run), description=status(run))
-
-        def tick(word: str) -> None:
-            move(f"testing: {word}", completed=1.0, description=f"testing: {word}")
-
-        results = train_many(
-            task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol_or_name=protocol,
-            settings=changes, stream=stream, words=words, out=out, device=device, report=report, tick=tick,
-            warn=lambda line: print(f"statetrack: {line}", file=sys.stderr),
-        )  # fmt: skip
+    results = train_many(
+        task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol=protocol, settings=changes,
+        stream=stream, words=words, out=out, device=device, progress=True,
+    )  # fmt: skip
     if as_json:
         print_json([result.to_dict() for result in results])
     else:
@@ -164,19 +152,3 @@ def table_row(result: Result) -> list[str]:
 
 def number(value: float | None) -> str:
     return "-" if value is None else fixed(value, 4)
-
-
-def share(run: Fit) -> float:
-    """How far the replica is that is furthest behind."""
-    return min(progress.share for progress in run.progress)
-
-
-def status(run: Fit) -> str:
-    """Where the replicas stand, in one line."""
-    last = [p.history[-1] for p in run.progress if p.history]
-    if not last:
-        return f"length {run.progress[0].length}"
-    lengths = sorted({p.length for p in run.progress})
-    loss, accuracy = (sum(entry[key] for entry in last) / len(last) for key in ("loss", "accuracy"))
-    floor = f" (floor {fixed(run.floor)})" if run.floor is not None else ""
-    return f"length {'-'.join(map(str, lengths))} loss {loss:.4f} accuracy {fixed(accuracy)}{floor}"

@@ -51,6 +51,14 @@ class Protocol:
                 raise unknown("protocol setting", key, names)
         return dataclasses.replace(self, **checked({key: getattr(self, key) for key in names} | changes))
 
+    @classmethod
+    def changes(cls, given: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Those of some arguments that are numbers of a protocol and not None, over those of `settings`."""
+        if settings is not None and not isinstance(settings, Mapping):
+            raise BadInput(f"settings={shortened(settings)} should be a mapping, such as {{'batch': 64}}")
+        names = [f.name for f in dataclasses.fields(cls) if f.name != "name"]
+        return dict(settings or {}) | {name: given[name] for name in names if given.get(name) is not None}
+
     def batch_at(self, length: int) -> int:
         """Rows per step: the batch, or fewer where the tokens would be too many."""
         return max(1, min(self.batch, self.most_tokens // length))
@@ -89,6 +97,7 @@ def number(key: str, value: Any) -> float:
 
 def rates(key: str, value: Any) -> tuple[float, ...]:
     """One learning rate or more, each once."""
+    value = [value] if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(value, list | tuple) or not value:
         raise BadInput(
             f"{key}={shortened(value, quoted=False)} should be a list of learning rates, such as [0.001,0.003]"

@@ -1,11 +1,11 @@
-"""From a task and a model to a result."""
+"""From cells to their results: what is there, what lacks an evaluation, what has to be trained."""
 
 from __future__ import annotations
 
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,58 +14,31 @@ import numpy as np
 import torch
 from torch import nn
 
-from statetrack import spec, trust
 from statetrack.errors import BadInput
-from statetrack.files import check_writable
 from statetrack.models import SequenceModel, check
 from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import Evaluation, OnRows, OnWords
 from statetrack.results.records import DIVERGED, DONE, RateTried, Training
-from statetrack.results.store import add, kept_in, read_record
-from statetrack.tasks import Task, task
+from statetrack.results.store import add, read_record
+from statetrack.tasks import Task
 from statetrack.tasks.base import MAX_LENGTH, MAX_VALUES, check_size, check_whole
 from statetrack.theory import Floors, floors
 from statetrack.training import checkpoint, metrics
 from statetrack.training.breaking import on_words
 from statetrack.training.curves import Callback, curve_of
 from statetrack.training.evaluate import Evaluator
-from statetrack.training.loop import Fit, fit
+from statetrack.training.loop import Fit, Report, fit
 from statetrack.training.memory import hand_back, memory_named
 from statetrack.training.own_models import blaming_own, check_trained, check_untrained
-from statetrack.training.protocol import Progress, Protocol, fuse_from, protocol
-from statetrack.training.weights import built, load, subject_of
+from statetrack.training.protocol import Progress, Protocol
+from statetrack.training.result import Result
+from statetrack.training.weights import built, load
 
 MOST_SEED = 2**63 - 1
 CHEAP_FLOOR = 4096  # positions up to which the floor of a longer row is worth its time
 
-Report = Callable[[Fit], None]
 Tick = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """One cell: its record, and the trained model where it is still at hand."""
-
-    record: TrainingRecord
-    model: SequenceModel | None = None
-
-    @property
-    def cell(self) -> Cell:
-        return self.record.cell
-
-    @property
-    def accuracy(self) -> float | None:
-        """Over all positions asked for, at the length trained on."""
-        return self.record.at_length.accuracy
-
-    @property
-    def solved(self) -> bool:
-        """At the length trained on, as `OnRows.solved` says it."""
-        return self.record.solved
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.record.flat()
 
 
 @dataclass(frozen=True)
@@ -83,50 +56,6 @@ class Job:
     tick: Tick = lambda _: None
     warn: Tick = lambda _: None
     callback: Callback | None = None
-
-
-def train(
-    task_or_name: Task | str, model_or_name: nn.Module | str, *, length: int = 64, seed: int = 0, **options: Any
-) -> Result:
-    """Train one model on one task at one length; see `train_many` for the options."""
-    return train_many(task_or_name, model_or_name, length=length, seeds=[seed], **options)[0]
-
-
-def train_many(
-    task_or_name: Task | str, model_or_name: nn.Module | str, *, length: int = 64, seeds: list[int],
-    protocol_or_name: Protocol | str = "curriculum", settings: dict[str, Any] | None = None, stream: int = 0,
-    words: int | None = None, out: Path | str | None = None, device: str = "auto", report: Report = lambda _: None,
-    tick: Tick = lambda _: None, warn: Tick = lambda _: None, callback: Callback | None = None,
-) -> list[Result]:  # fmt: skip
-    """Train a seed after the other as replicas of one batched model, and evaluate each.
-
-    `settings` change numbers of the protocol; with several learning rates in `rates`, validation chooses for each seed.
-    `stream` evaluates on so many steps as well, `words` on hard words of so many tokens (None: as many as is usual on
-    the device; 0: none). With a folder `out`, results, weights and a checkpoint are kept there: what is there already
-    is not done again, a run that was killed goes on where it was, and a stream or a number of hard words that is asked
-    for later is measured on the weights that were kept. `warn` is told of a damaged result that is made again, and of a
-    cell that is trained again because no weights of it were kept. `callback` is called with a `TrainingCheck` at every
-    check on validation data (docs/training.md).
-    """
-    the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
-    rules = protocol(protocol_or_name).with_changes(**(settings or {}))
-    place = pick_device(device)
-    check_numbers(length, seeds, stream, words)
-    stream = int(stream)
-    fuse_from()
-    with trust.trusting(*([spec.parse(model_or_name)[0]] if isinstance(model_or_name, str) else [])):
-        subject = subject_of(model_or_name, the_task, kept=out is not None)
-        cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
-        streams = (stream,) if stream else ()
-        job = Job(the_task, model_or_name, cells, rules, place, streams, words, report, tick, warn, callback)
-        with kept_in(out) as store:
-            if store:
-                check_writable(store.folder)
-            saved = checkpoint_path(store, cells) if store else None
-            results = {result.cell.seed: result for result in run_job(job, store, saved)}
-            if saved:
-                saved.unlink(missing_ok=True)
-    return [results[seed] for seed in seeds]
 
 
 def cell_protocol(rules: Protocol) -> dict[str, Any]:
@@ -147,7 +76,7 @@ def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = T
         elif found.lacks(job.streams) or found.lacks_words(job.words):
             lacking[cell] = found
         else:
-            yield Result(found)
+            yield Result(found, store=store, found=True)
     for cell, found in lacking.items():
         assert store is not None  # it was found there
         try:
@@ -158,7 +87,7 @@ def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = T
                 missing[cell.seed] = cell
             else:
                 job.warn(f"{cell}: {error}; so hard words are not tried on it")
-                yield Result(found)
+                yield Result(found, store=store, found=True)
         else:
             yield _evaluate_further(job, store, found, trained.to(job.place))
     damaged = _tell_damage(store, missing.values(), job) if store else []
@@ -180,14 +109,14 @@ def _evaluate_further(job: Job, store: Store, found: TrainingRecord, trained: Se
         more.append(_on_words(job, found.cell, trained))
     took = (found.evaluation_seconds or 0.0) + time.monotonic() - began
     record = replace(found.with_evaluations(more), evaluation_seconds=took)
-    return Result(add(store, record), trained)
+    return Result(add(store, record), trained, store, found=True)
 
 
 def _on_words(job: Job, cell: Cell, trained: SequenceModel) -> OnWords:
     return on_words(job.task, trained, cell.length, cell.seed, job.words, job.tick)
 
 
-def check_numbers(length: int, seeds: list[int], stream: int, words: int | None = None) -> None:
+def check_numbers(length: int, seeds: Sequence[int], stream: int, words: int | None = None) -> None:
     """Refuse what cannot be run before anything is."""
     for seed in seeds:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED:
@@ -295,7 +224,7 @@ def _fit_and_measure(
                 note = {"cell": cell.to_dict(), "training": record.training.fingerprint}
                 checkpoint.save_weights(path, trained[row], note)
             store.write(record)
-        yield Result(record, trained[row])
+        yield Result(record, trained[row], store if weights else None)
 
 
 def _tried(progress: Progress) -> RateTried:

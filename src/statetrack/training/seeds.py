@@ -1,0 +1,143 @@
+"""`st.train` and `st.train_many`: one seed, or several as replicas of one model. `training/run.py` does the work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import nn
+
+from statetrack import spec, trust
+from statetrack.errors import refusing_unknown
+from statetrack.files import check_writable
+from statetrack.formatting import without_hash
+from statetrack.results import Cell
+from statetrack.results.store import kept_in
+from statetrack.tasks import Task
+from statetrack.tasks import task as task_of
+from statetrack.training.bar import training_bar
+from statetrack.training.curves import Callback
+from statetrack.training.loop import Report
+from statetrack.training.protocol import Protocol, fuse_from
+from statetrack.training.protocol import protocol as protocol_of
+from statetrack.training.result import Result
+from statetrack.training.run import Job, Tick, cell_protocol, check_numbers, checkpoint_path, pick_device, run_job
+from statetrack.training.weights import subject_of
+
+Told = TypeVar("Told")
+
+
+def _say(line: str) -> None:
+    print(f"statetrack: {line}", file=sys.stderr, flush=True)
+
+
+@refusing_unknown
+def train(
+    task: Task | str, model: nn.Module | str, *, length: int = 64, seed: int = 0,
+    protocol: Protocol | str = "curriculum", batch: int | None = None, rates: Sequence[float] | float | None = None,
+    weight_decay: float | None = None, clip: float | None = None, warmup: int | None = None,
+    check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
+    first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
+    validation_rows: int | None = None, precision: str | None = None, settings: Mapping[str, Any] | None = None,
+    stream: int = 0, words: int | None = None, out: Path | str | None = None, device: str = "auto",
+    progress: bool | None = None, callback: Callback | None = None, report: Report = lambda _: None,
+    tick: Tick = lambda _: None, warn: Callable[[str], None] = _say,
+) -> Result:  # fmt: skip
+    """Train one model on one task at one length, and test it there, on longer rows, and on hard words.
+
+    task      a task's text, "txc" or "fsm[k=5]", or a task: `st.task("txc")`
+    model     a model's name, "gru" or "gru[hidden=32]", a class of yours as "file.py:Class", or a torch module
+    length    of the rows trained on
+    seed      of the weights and of the rows
+    protocol  "curriculum" (short rows first) or "design" (that of the design document)
+
+    Every number of the protocol can be given by its name; None leaves it as the protocol has it:
+
+    batch            rows in a step (at most: `most_tokens` limits it)
+    rates            one learning rate or several, of which validation chooses
+    weight_decay, clip, warmup      of AdamW, the norm of the gradient, steps in which the rate rises
+    check_every      steps between two checks on validation data
+    most_checks      checks at most, in each stage of a curriculum or in all
+    patience         checks without a better accuracy before it stops; 0: any number
+    first_length     where a curriculum begins; 0: at the full length
+    polish           steps at the end of a curriculum in which the rate falls to nothing
+    most_tokens      tokens in a step at most
+    validation_rows  rows of a check
+    precision        "float32" or "bfloat16"
+    settings         the same as a mapping, such as a sweep file has it; what is given by name counts
+
+    stream    also test on a stream of so many steps
+    words     tokens of hard words to test on; None: as is usual on the device; 0: none
+    out       a folder for the record, the weights and a checkpoint: what is there already is not done again, a run
+              that was killed goes on where it was, and what `stream` or `words` ask for later is measured on the
+              weights that were kept
+    device    "auto" (the GPU where there is one), "cpu" or "cuda"
+    progress  None: a bar in a terminal or a notebook; True: elsewhere too, as a line now and then; False: never
+    callback  called with a `TrainingCheck` at every check on validation data: for TensorBoard and the like
+    report, tick, warn  called with the run after each check, with what is tested, and with a line about a damaged
+              result that is made again (printed on standard error by default)
+
+    Gives a `Result`: `.record` holds every number, `.model` the trained model, `.solved` and `.accuracy` the main ones.
+
+    >>> result = train("txc", "gru[hidden=8]", length=8, seed=0, batch=16, most_checks=1, polish=20, words=0)
+    >>> result.cell.length, result.model.parameter_count == result.record.training.parameters
+    (8, True)
+    """
+    changes = Protocol.changes(locals(), settings)
+    return train_many(
+        task, model, length=length, seeds=[seed], protocol=protocol, settings=changes, stream=stream, words=words,
+        out=out, device=device, progress=progress, callback=callback, report=report, tick=tick, warn=warn,
+    )[0]  # fmt: skip
+
+
+@refusing_unknown
+def train_many(
+    task: Task | str, model: nn.Module | str, *, length: int = 64, seeds: Sequence[int],
+    protocol: Protocol | str = "curriculum", batch: int | None = None, rates: Sequence[float] | float | None = None,
+    weight_decay: float | None = None, clip: float | None = None, warmup: int | None = None,
+    check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
+    first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
+    validation_rows: int | None = None, precision: str | None = None, settings: Mapping[str, Any] | None = None,
+    stream: int = 0, words: int | None = None, out: Path | str | None = None, device: str = "auto",
+    progress: bool | None = None, callback: Callback | None = None, report: Report = lambda _: None,
+    tick: Tick = lambda _: None, warn: Callable[[str], None] = _say,
+) -> list[Result]:  # fmt: skip
+    """Train several seeds side by side, as replicas of one batched model, and test each; a result for each seed.
+
+    Each seed comes out as it would alone, up to rounding. `train` says what all other arguments are.
+
+    >>> results = train_many("txc", "mlp[hidden=4]", length=8, seeds=[0, 1], most_checks=1, polish=0, words=0)
+    >>> [result.cell.seed for result in results]
+    [0, 1]
+    """
+    the_task = task_of(task) if isinstance(task, str) else task
+    rules = protocol_of(protocol).with_changes(**Protocol.changes(locals(), settings))
+    place = pick_device(device)
+    check_numbers(length, seeds, stream, words)
+    stream = int(stream)
+    fuse_from()
+    with trust.trusting(*([spec.parse(model)[0]] if isinstance(model, str) else [])):
+        subject = subject_of(model, the_task, kept=out is not None)
+        cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
+        streams = (stream,) if stream else ()
+        called = f"{the_task.name}, {without_hash(subject)}"
+        with kept_in(out) as store, training_bar(called, progress) as (moved, testing):
+            job = Job(the_task, model, cells, rules, place, streams, words, _both(moved, report),
+                      _both(testing, tick), warn, callback)  # fmt: skip
+            if store:
+                check_writable(store.folder)
+            saved = checkpoint_path(store, cells) if store else None
+            results = {result.cell.seed: result for result in run_job(job, store, saved)}
+            if saved:
+                saved.unlink(missing_ok=True)
+    return [results[seed] for seed in seeds]
+
+
+def _both(one: Callable[[Told], None], other: Callable[[Told], None]) -> Callable[[Told], None]:
+    def tell(told: Told) -> None:
+        one(told)
+        other(told)
+
+    return tell
