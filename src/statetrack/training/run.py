@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +16,17 @@ from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check
 from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
 from statetrack.results.cell import STREAM
-from statetrack.results.evaluations import Evaluation, OnRows, OnWords
+from statetrack.results.evaluations import OnWords
 from statetrack.results.records import DIVERGED, DONE, RateTried, Training
 from statetrack.results.store import add, read_record
 from statetrack.tasks import Task
 from statetrack.tasks.base import MAX_LENGTH, MAX_VALUES, check_size, check_whole
-from statetrack.theory import Floors, floors
-from statetrack.training import checkpoint, metrics
+from statetrack.training import checkpoint
 from statetrack.training.breaking import on_words
 from statetrack.training.curves import Callback, curve_of
 from statetrack.training.evaluate import Evaluator
+from statetrack.training.floors import floors_of, with_floors
+from statetrack.training.further import Wanted, grown, measured
 from statetrack.training.loop import Fit, Report, fit
 from statetrack.training.memory import hand_back, memory_named
 from statetrack.training.own_models import blaming_own, check_trained, check_untrained
@@ -36,7 +35,6 @@ from statetrack.training.result import Result
 from statetrack.training.weights import built, load
 
 MOST_SEED = 2**63 - 1
-CHEAP_FLOOR = 4096  # positions up to which the floor of a longer row is worth its time
 
 Tick = Callable[[str], None]
 
@@ -102,14 +100,10 @@ def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = T
 
 def _evaluate_further(job: Job, store: Store, found: TrainingRecord, trained: SequenceModel) -> Result:
     """Measure what a record lacks, on the weights that were kept. Nothing else of it changes."""
-    began = time.monotonic()
-    evaluator = Evaluator(job.task, trained, found.cell.length, found.cell.seed)
-    more: list[Evaluation] = [evaluator.stream(steps, job.tick) for steps in found.lacks(job.streams)]
-    if found.lacks_words(job.words):
-        more.append(_on_words(job, found.cell, trained))
-    took = (found.evaluation_seconds or 0.0) + time.monotonic() - began
-    record = replace(found.with_evaluations(more), evaluation_seconds=took)
-    return Result(add(store, record), trained, store, found=True)
+    began, words = time.monotonic(), job.words if found.lacks_words(job.words) else 0
+    wanted = Wanted(streams=tuple(found.lacks(job.streams)), words=words)
+    more = measured(job.task, trained, found.cell, wanted, job.tick)
+    return Result(add(store, grown(found, more, began)), trained, store, found=True)
 
 
 def _on_words(job: Job, cell: Cell, trained: SequenceModel) -> OnWords:
@@ -250,44 +244,13 @@ def measure(job: Job, cell: Cell, trained: SequenceModel, training: Training, se
     found = Evaluator(job.task, trained, cell.length, cell.seed).everything(job.streams, job.tick)
     if job.words != 0:
         found.append(_on_words(job, cell, trained))
-    evaluations = tuple(_with_floors(job.task, each, cell.length) for each in found)
+    evaluations = tuple(with_floors(job.task, each, cell.length) for each in found)
     took = time.monotonic() - began
     status = DONE if training.diverged_at is None else DIVERGED
     return TrainingRecord(
         cell=cell, status=status, seconds=seconds + took, training=training, evaluations=evaluations,
         evaluation_seconds=took,
     )  # fmt: skip
-
-
-def _with_floors(the_task: Task, found: Evaluation, trained: int) -> Evaluation:
-    """What a guess scores beside what the network does: by position at the length trained on, on average beyond it."""
-    if not isinstance(found, OnRows):
-        return found
-    if found.length != trained:
-        exact = floors_of(the_task, trained)["position"].exact
-        cheap = exact and found.length <= CHEAP_FLOOR
-        return replace(found, floor=_average(the_task, found.length)) if cheap else found
-    known = floors_of(the_task, trained)
-    by_position = [None if math.isnan(value) else value for value in known["position"].by_position.tolist()]
-    assert found.accuracy_by_position is not None
-    return replace(
-        found,
-        floor=_average(the_task, trained),
-        floor_exact=known["position"].exact,
-        floors={floor.name: floor.average for floor in known.floors},
-        floor_by_position=by_position,
-        skill_by_position=metrics.skill(found.accuracy_by_position, by_position),
-    )
-
-
-def _average(the_task: Task, length: int) -> float | None:
-    return finite(floors_of(the_task, length)["position"].average)
-
-
-@functools.lru_cache(maxsize=64)
-def floors_of(the_task: Task, length: int) -> Floors:
-    """What guesses score: for the record those that look at no more than the present input."""
-    return floors(the_task, length, window=1)
 
 
 def validated(progress: Progress) -> float | None:
