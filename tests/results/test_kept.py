@@ -176,18 +176,6 @@ def test_old_records_are_read_without_a_checksum(tmp_path: Path) -> None:
     assert store.read(CELL) == made(CELL)
 
 
-def test_replies_of_a_killed_run_travel(tmp_path: Path) -> None:
-    """They stand in a journal beside a record that does not hold them yet; of two journals the longer stays."""
-    for name, lines in (("a", b"one\n"), ("b", b"one\ntwo\n")):
-        store = Store(tmp_path / name)
-        store.write(asked(0))
-        store.path(ASKED, "replies.jsonl").write_bytes(lines)
-    merge([tmp_path / "b", tmp_path / "a"], tmp_path / "all")
-    pack(tmp_path / "all", tmp_path / "all.tar.gz")
-    unpack(tmp_path / "all.tar.gz", tmp_path / "there")
-    assert Store(tmp_path / "there").path(ASKED, "replies.jsonl").read_bytes() == b"one\ntwo\n"
-
-
 def test_a_pipe_among_the_files_makes_nobody_wait(tmp_path: Path) -> None:
     store = Store(tmp_path / "a")
     store.write(made(CELL))

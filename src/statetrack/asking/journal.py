@@ -1,37 +1,31 @@
 """Replies that cost something, each on the disk before the next request: KEY.replies.jsonl beside the record.
 
 An episode's record is written when it ends, is cut off, or fails. What a killed process had been given since stands
-here, a line for each reply: its number in the episode, what came, and a checksum. A line that is not whole ends the
-journal. As soon as the record holds the replies, the journal goes.
+here, a line for each reply: its number in the episode, what came, and a checksum (`results/replies.py`). A line that is
+not whole ends the journal. As soon as the record holds the replies, the journal goes.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from statetrack.asking.episode import Reply
-from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
-from statetrack.results import schema
+from statetrack.results import replies, schema
 from statetrack.results.cell import Cell
+from statetrack.results.records import MOST_TOKENS
 from statetrack.results.schema import BadRecord
 from statetrack.results.store import Store
-
-ENDING = "replies.jsonl"
-MOST_BYTES = 2**30  # of a journal that is read
 
 
 class Journal:
     """The replies of one episode that its record may not hold yet."""
 
     def __init__(self, store: Store, cell: Cell) -> None:
-        self.path: Path = store.path(cell, ENDING)
+        self.path: Path = store.path(cell, replies.ENDING)
         self._ends: dict[int, int] | None = None  # where the line of each number ends
 
     def append(self, number: int, reply: Reply) -> None:
@@ -46,7 +40,7 @@ class Journal:
             with self.path.open("r+b" if self.path.exists() else "wb") as file:
                 file.truncate(begin)  # a line that is not whole, or another try at this turn
                 file.seek(begin)
-                file.write(_line({"number": number, "reply": asdict(reply)}))
+                file.write(replies.write_line(number, asdict(reply)))
                 file.flush()
                 os.fsync(file.fileno())
                 self._ends[number] = file.tell()
@@ -68,32 +62,11 @@ class Journal:
 
     def _lines(self) -> Iterator[tuple[int, Reply, bytes]]:
         """Number, reply and bytes of every line up to the first that is not whole."""
-        try:
-            if not self.path.is_file() or self.path.stat().st_size > MOST_BYTES:
+        for line in replies.lines(self.path):
+            try:
+                reply = schema.read(Reply, line.reply)
+            except BadRecord:
                 return
-            data = self.path.read_bytes()
-        except OSError:
-            return
-        for line in data.splitlines(keepends=True):
-            held = _read(line)
-            if held is None:
+            if reply.failure or not all(0 <= count <= MOST_TOKENS for count in reply.tokens.to_dict().values()):
                 return
-            yield *held, line
-
-
-def _line(held: dict[str, Any]) -> bytes:
-    text = json.dumps(held)
-    return f'{text[:-1]}, "crc32": {zlib.crc32(text.encode())}}}\n'.encode()
-
-
-def _read(line: bytes) -> tuple[int, Reply] | None:
-    """The number and the reply of a line; None for one that is damaged."""
-    try:
-        held = json.loads(line)
-        if line != _line({"number": held["number"], "reply": held["reply"]}):
-            return None
-        given = held["reply"]
-        tokens = schema.read(Tokens, given.pop("tokens"))
-        return held["number"], Reply(**given, tokens=tokens)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, BadRecord):
-        return None
+            yield line.number, reply, line.data

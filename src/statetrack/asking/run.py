@@ -17,14 +17,14 @@ from statetrack.asking import engines
 from statetrack.asking.dialogue import Dialogue, default_length, dialogue
 from statetrack.asking.engines import Engine
 from statetrack.asking.episode import FAULTS, RUNNING, TIME, Episode, Reply
-from statetrack.asking.journal import ENDING, Journal
+from statetrack.asking.journal import Journal
 from statetrack.asking.rules import FORCED, Rules
 from statetrack.asking.solvers import Solver, subject_of
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput
 from statetrack.files import check_writable
 from statetrack.formatting import plural, visible
-from statetrack.results import claims
+from statetrack.results import claims, replies
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import DONE, FAILED, AskedRecord
 from statetrack.results.records import EpisodeRecord as KeptEpisode
@@ -298,7 +298,7 @@ def _holder(book: _Book, sample: int) -> str:
 def _traces(book: _Book, sample: int) -> list[tuple[str, int]]:
     """The files that a holder of a sample writes to, with the moment of their last change."""
     assert book.store is not None
-    paths = [book.store.path(book.cells[sample], ending) for ending in ("json", ENDING)]
+    paths = [book.store.path(book.cells[sample], ending) for ending in ("json", replies.ENDING)]
     return [(path.name, path.stat().st_mtime_ns) for path in paths if path.exists()]
 
 

@@ -1,8 +1,8 @@
 """Join folders of cells, and pack a folder into one file, or into parts, and back.
 
 The better record of a cell stays: a result before a reason why it was skipped, that before a failure; among equals the
-one that is there, with the evaluations, replies and weights of both. Its diagnosis goes with it. Two results that
-differ are both kept (`results/conflicts.py`).
+one that is there, with the evaluations, replies and weights of both. Its diagnosis goes with it. Two results, or two
+episodes, that differ are both kept (`results/conflicts.py`, `results/replies.py`).
 
 An archive ends in a list of the SHA-256 of its files, as `sha256sum` writes it. One of an earlier version has none.
 """
@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, open_plain, together
-from statetrack.results import conflicts
+from statetrack.results import conflicts, replies
 from statetrack.results.conflicts import Conflict
 from statetrack.results.diagnosis import FOLDER, of_cell, path_of
 from statetrack.results.networks import HasEvaluations
@@ -41,16 +41,15 @@ from statetrack.results.parts import (
     set_of,
     write_parts,
 )
-from statetrack.results.records import Record, TrainingRecord, is_better, same_weights, unite
+from statetrack.results.records import AskedRecord, Record, TrainingRecord, is_better, same_weights, unite
 from statetrack.results.seal import MOST_JSON, same_tensors
 from statetrack.results.store import Damage, Store
 
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
-SIDE = re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors)")
-JOURNAL = re.compile(r"[0-9a-f]{20}\.replies\.jsonl")  # replies that no record holds yet: see asking/journal.py
+SIDE = re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors|replies\.jsonl)")
 DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
-OURS = (SIDE, JOURNAL, PLAN, SCRATCH, DIAGNOSIS)
+OURS = (SIDE, PLAN, SCRATCH, DIAGNOSIS)
 MOST_UNPACKED, MOST_RATIO = 2**28, 100  # bytes of any archive; how often its own size one may have beyond that
 PIECE = 2**20  # bytes read at a time
 
@@ -77,14 +76,21 @@ def merge(sources: list[Path], target: Path) -> MergeSummary:
     for store in stores:
         if store.folder.resolve() == home.folder.resolve():
             continue
-        for _, record in store.entries():
+        spoken = replies.journals(store.folder).keys() | replies.journals(home.folder).keys()
+        left = set(replies.journals(store.folder))
+        for key, record in store.entries():
             if isinstance(record, Damage):
                 joined.damaged.append(record)
                 continue
-            _take(store, home, record, joined)
+            left.discard(key)
+            if (key in spoken or isinstance(record, AskedRecord)) and not (record.finished and home.read(record.cell)):
+                _take_replies(store, home, record, joined)
+            else:
+                _take(store, home, record, joined)
             joined.diagnoses += _take_diagnosis(store, home, record)
+        for key in sorted(left):  # of runs that were killed before they wrote a record, or whose record is damaged
+            joined.conflicts += [conflict for conflict in [replies.take(store, home, key)[1]] if conflict]
         _take_aside(store, home, joined)
-        _take_journals(store, home)
         _take_hidden(store, home)
     return joined
 
@@ -116,17 +122,27 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
         copy_whole(theirs, home.path(record.cell, "safetensors"))
 
 
+def _take_replies(store: Store, home: Store, record: Record, joined: MergeSummary) -> None:
+    """A record of an episode that may be under way."""
+    taken, conflict = replies.take(store, home, record.cell.key)
+    joined.taken += taken
+    joined.kept += not taken
+    joined.conflicts += [conflict] if conflict else []
+
+
 def _take_aside(store: Store, home: Store, joined: MergeSummary) -> None:
     """What was set aside there is set aside here."""
     for path, record in conflicts.aside(store.folder):
-        there = home.record(record.cell) if isinstance(record, Record) else None
         if isinstance(record, str):
             joined.damaged.append(Damage(path, record))
-        elif there is not None and (what := conflicts.difference(there, record) or "weights"):
+        elif not replies.beside(path).is_file():  # else it goes with its journal
             weights = path.with_suffix(".safetensors")
+            what = conflicts.what_differs(home.record(record.cell), record)
             joined.conflicts.append(
                 conflicts.set_aside(home.folder, record, weights if weights.exists() else None, what)
             )
+    for path in filter(Path.is_file, replies.aside(store.folder)):
+        joined.conflicts.append(replies.take_aside(path, home.folder))
 
 
 def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
@@ -141,18 +157,6 @@ def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
     target.parent.mkdir(exist_ok=True)
     copy_whole(path, target)
     return True
-
-
-def _journals(store: Store) -> Iterator[Path]:
-    yield from (path for path in store.folder.glob("*.replies.jsonl") if JOURNAL.fullmatch(path.name))
-
-
-def _take_journals(store: Store, home: Store) -> None:
-    """Replies of a run that was killed: they were paid for. Where both folders have some, the longer stays."""
-    for path in filter(Path.is_file, _journals(store)):
-        target = home.folder / path.name
-        if not target.exists() or target.stat().st_size < path.stat().st_size:
-            copy_whole(path, target)
 
 
 def _take_hidden(store: Store, home: Store) -> None:
@@ -206,7 +210,7 @@ def _packed(folder: Path, weights: bool, checkpoints: bool, diagnoses: bool) -> 
     paths += [path for path, record in conflicts.aside(folder) if isinstance(record, Record)]
     if weights:
         paths += [path for path in folder.glob("*.conflict.safetensors") if SIDE.fullmatch(path.name)]
-    paths += _journals(store)
+    paths += [*replies.journals(folder).values(), *replies.aside(folder)]
     paths += _hidden(store, checkpoints)
     return len(cells), sorted(path for path in paths if path.is_file())  # a pipe would make us wait
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from statetrack.files import ABANDONED
-from statetrack.results import conflicts, diagnosis, leftovers, plans, seal
+from statetrack.results import conflicts, diagnosis, leftovers, plans, replies, seal
 from statetrack.results.cell import Cell
 from statetrack.results.conflicts import Conflict
 from statetrack.results.records import Record, TrainingRecord
@@ -51,14 +51,19 @@ def check(store: Store) -> Findings:
 
 
 def _check_aside(store: Store, kept: dict[str, Record], found: Findings) -> None:
+    journals = replies.journals(store.folder)
     for path, record in conflicts.aside(store.folder):
         if isinstance(record, str):
             found.damaged.append(f"{path.name}: {record}")
-        elif record.cell.key not in kept:
+        elif record.cell.key not in kept and record.cell.key not in journals:
             found.stale.append(f"{path.name}: set aside, and the result that it differs from is gone")
-        else:
-            what = conflicts.difference(kept[record.cell.key], record) or "weights"
+        elif not replies.beside(path).is_file():  # else it is one with its journal
+            what = conflicts.what_differs(kept.get(record.cell.key), record)
             found.conflicts.append(Conflict(path, str(record.cell), what))
+    found.conflicts += [replies.conflict(path) for path in replies.aside(store.folder)]
+    for path in (*journals.values(), *replies.aside(store.folder)):
+        if why := replies.problem(path):
+            found.damaged.append(f"{path.name}: {why}")
 
 
 def _check_weights(store: Store, kept: dict[str, Record], found: Findings) -> None:

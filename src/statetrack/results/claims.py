@@ -20,6 +20,7 @@ from types import TracebackType
 
 from statetrack.errors import BadInput
 from statetrack.files import read_start
+from statetrack.results import replies
 from statetrack.results.cell import Cell
 from statetrack.results.store import Store, open_lock
 
@@ -115,7 +116,7 @@ def still(store: Store, cells: Iterable[Cell], now: float | None = None) -> Iter
         except OSError:  # released meanwhile
             continue
         checkpoints = store.hidden.glob(f"work/*/{cell.siblings}.*")
-        written = (path, store.path(cell), store.path(cell, "replies.jsonl"), *checkpoints)
+        written = (path, store.path(cell), store.path(cell, replies.ENDING), *checkpoints)
         traces = [moved for each in written if (moved := _moved(each))]
         quiet = moment - max(traces, default=moment)
         who = f"process {pid} on {host}" if host else "an earlier version"

@@ -1,8 +1,8 @@
-"""Two finished records of one cell that differ in what was measured: both are kept, and somebody has to look.
+"""Two records of one cell that differ in what was measured or answered: both are kept, and somebody has to look.
 
     DIR/3f0c...9a.json                        the one that counts
     DIR/3f0c...9a.1b2c3d4e.conflict.json      the other; `check` and `merge` name it, all else passes it by
-    DIR/3f0c...9a.1b2c3d4e.conflict.safetensors   its weights
+    DIR/3f0c...9a.1b2c3d4e.conflict.safetensors   its weights; .conflict.replies.jsonl are its replies (`replies.py`)
 
 Seconds, machines and versions may differ. So may what one of the two does not hold: they are united.
 """
@@ -26,6 +26,7 @@ from statetrack.results.schema import BadRecord
 ENDING = ".conflict.json"
 NAME = re.compile(r"([0-9a-f]{20})\.[0-9a-f]{8}\.conflict\.json")
 NOT_MEASURED = ("tokens_per_second", "train_seconds", "replicas", "device", "torch", "curve")
+WEIGHTS, REPLIES = "weights", "replies"
 SETTINGS = ("seed", "reason", "other_weights", "n")
 
 
@@ -42,9 +43,11 @@ class Conflict:
 
 
 def difference(one: Record, other: Record) -> str | None:
-    """What two finished records say differently of what was measured; None where they agree or one is not finished."""
+    """What two finished records say differently of what was measured; None where they agree. Of one that is not
+    finished, only replies count: those of a dialogue that does not begin like the other.
+    """
     if not (one.finished and other.finished):
-        return None
+        return REPLIES if _parted(one, other) else None
     if isinstance(one, TrainingRecord) and isinstance(other, TrainingRecord):
         return _training(one, other)
     if isinstance(one, EvaluatedRecord) and isinstance(other, EvaluatedRecord):
@@ -53,6 +56,17 @@ def difference(one: Record, other: Record) -> str | None:
         names = ("replies", "outcomes", "max_length", "ended")
         return next((name for name in names if getattr(one.episode, name) != getattr(other.episode, name)), None)
     return "kind"
+
+
+def _parted(one: Record, other: Record) -> bool:
+    if not (isinstance(one, AskedRecord) and isinstance(other, AskedRecord)):
+        return False
+    return any(first != second for first, second in zip(one.episode.replies, other.episode.replies))
+
+
+def what_differs(counts: Record | None, aside: Record) -> str:
+    """What a record was set aside for."""
+    return (difference(counts, aside) if counts else None) or (REPLIES if isinstance(aside, AskedRecord) else WEIGHTS)
 
 
 def _training(one: TrainingRecord, other: TrainingRecord) -> str | None:
@@ -89,14 +103,26 @@ def _differing(one: Any, other: Any, left_out: tuple[str, ...]) -> str | None:
 def set_aside(folder: Path, record: Record, weights: Path | None, what: str) -> Conflict:
     """Keep a record beside the one that counts; one that is there already in other words only is not kept twice."""
     for path, held in aside(folder, record.cell.key):
-        if isinstance(held, Record) and difference(held, record) is None:
+        if isinstance(held, Record) and difference(held, record) is None and _as_long(held, record):
             return Conflict(path, str(record.cell), what)
     data = seal.seal(records.write(record), indent=1)
-    path = folder / f"{record.cell.key}.{hashlib.sha256(data).hexdigest()[:8]}{ENDING}"
+    path = path_for(folder, record.cell.key, data)
     if weights is not None:
         copy_whole(weights, path.with_suffix(".safetensors"))
     write_whole(path, data)
     return Conflict(path, str(record.cell), what)
+
+
+def path_for(folder: Path, key: str, data: bytes) -> Path:
+    """Where a record of a cell is set aside, by what is told there."""
+    return folder / f"{key}.{hashlib.sha256(data).hexdigest()[:8]}{ENDING}"
+
+
+def _as_long(held: Record, record: Record) -> bool:
+    """Whether a dialogue that is kept holds all of another that begins like it."""
+    if not (isinstance(held, AskedRecord) and isinstance(record, AskedRecord)):
+        return True
+    return len(held.episode.replies) >= len(record.episode.replies)
 
 
 def aside(folder: Path, key: str = "") -> Iterator[tuple[Path, Record | str]]:

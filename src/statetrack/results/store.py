@@ -130,12 +130,14 @@ class Store:
 
     def _united(self, there: Record, comes: Record) -> Record:
         """What comes, with what is there."""
-        if not comes.finished:
-            return there if there.finished else records.with_replies(comes, there)
-        if what := conflicts.difference(there, comes):
-            conflicts.set_aside(self.folder, there, None, what)  # its weights made room for those that came
-            return comes
-        return records.unite(comes, there)
+        what = conflicts.difference(there, comes)
+        if comes.finished and what is None:
+            return records.unite(comes, there)
+        kept = comes if comes.finished else there if there.finished else records.with_replies(comes, there)
+        if what:
+            other = there if kept is comes else comes
+            conflicts.set_aside(self.folder, other, None, what)  # its weights made room for those that came
+        return kept
 
     def put(self, name: str, data: bytes, seconds: float | None = None) -> None:
         """Keep a file that took this many seconds to make."""
