@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ from statetrack.asking.run import ask
 from statetrack.asking.run import cell as cell_of
 from statetrack.cli import main
 from statetrack.results import AskedRecord, Store, claims
+from statetrack.results.replies import write_line
+from statetrack.sweeps import ray_runner
 from statetrack.sweeps.document import from_blocks
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, Outcome
@@ -157,6 +159,38 @@ def test_a_failure_takes_no_reply_that_was_paid_for(tmp_path):
     assert isinstance(there, AskedRecord)
     assert there.reason.startswith("its worker died")
     assert there.episode.replies == record.episode.replies
+
+
+def test_a_node_of_a_cluster_goes_on_behind_the_journal(tmp_path, monkeypatch):
+    """Which then goes: the record that comes home holds its replies."""
+    out = tmp_path / "out"
+    killed(Paid(dies_at=7), out, monkeypatch)
+    store, engine = Store(out), Paid()
+    monkeypatch.setattr("statetrack.asking.cells.engine", lambda *_, **__: engine)
+    sweep = from_blocks("s", [{"tasks": ["track_the_stat.median"], "subjects": ["ask:paid/model"], "lengths": [6],
+                               "seeds": 1, "protocol": "ask"}])  # fmt: skip
+    schedule = Schedule(sweep, store, 1, False)
+    unit = schedule.next()
+    assert unit is not None
+    flight = ray_runner.UnitInFlight(unit, schedule)
+    home = ray_runner.at_node(unit, ray_runner._unfinished_files(store, flight.mine), True)
+    assert len(list(out.glob(f"{sweep.cells[0].key}.replies.jsonl"))) == 1
+    flight._keep(home, schedule)
+    assert engine.turns == [(0, turn) for turn in (5, 6)]
+    record = store.read(sweep.cells[0])
+    assert isinstance(record, AskedRecord)
+    assert record.episode.outcomes == "++++++"
+    assert not list(out.glob(f"{sweep.cells[0].key}.replies.jsonl"))
+
+
+def test_a_journal_of_somebody_else_is_read_like_any_file(tmp_path):
+    """Its checksums may be right and its fields nonsense: then it ends there."""
+    cell = cell_of(MEDIAN, Rules(), IMPLICIT, "paid/model", 0, 6)
+    good = asdict(Reply("[median: 85]", tokens=PRICE))
+    for wrong in ({"text": 5}, {"tokens": {"sent": -1}}, {"tokens": {"sent": 10**30}}, {"failure": "x"}, {"more": 1}):
+        lines = [write_line(0, good), write_line(1, good | wrong), write_line(2, good)]
+        Store(tmp_path).path(cell, "replies.jsonl").write_bytes(b"".join(lines))
+        assert len(Journal(Store(tmp_path), cell).replies(0)) == 1
 
 
 def test_two_runs_on_one_folder_share_the_samples(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from statetrack.results import Store, status
-from statetrack.sweeps import Options, run, sweep_of
+from statetrack.sweeps import Options, ray_runner, run, sweep_of
 from statetrack.sweeps.ray_runner import options
 from statetrack.sweeps.units import Unit
 from tests.sweeps.counted_cells import KINDS, begun, sweep, with_root
@@ -61,6 +61,21 @@ def test_a_gpu_that_faults_costs_its_process_and_no_cell(cluster: Any, tmp_path:
     log = str(tmp_path / "log")
     cells = sweep_of("mixed", [*sweep(3).cells, *sweep(1, "counted:faults", log=log).cells], KINDS)
     assert run(cells, tmp_path / "out", Options(ray=cluster.address)).counts == {"done": 4}
+
+
+def test_a_cell_beyond_its_time_has_failed(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that does not notice, whose process is ended: the others go on, and it is begun once."""
+    monkeypatch.setattr(ray_runner, "GRACE", 0.5)
+    log, store = tmp_path / "log", Store(tmp_path / "out")
+    slow, deaf = (sweep(1, subject, seconds=60, log=str(log)).cells for subject in ("counted:well", "counted:deaf"))
+    cells = sweep_of("mixed", [*slow, *deaf, *sweep(3).cells], KINDS)
+    tally = run(cells, store.folder, Options(ray=cluster.address, cell_seconds=0.5))
+    assert tally.counts == {"done": 3, "failed": 2}
+    for cell in (*slow, *deaf):
+        record = store.record(cell)
+        assert record is not None
+        assert record.reason == "it took longer than the 0.5 s that a cell may take (--cell-seconds)"
+    assert sorted(begun(log)) == sorted(cell.key for cell in (*slow, *deaf))
 
 
 def test_what_a_cell_asks_of_the_cluster() -> None:

@@ -1,24 +1,28 @@
 """Run a sweep on a Ray cluster. The caller's process holds the claims and writes the folder, so that no node needs to
 see it; nodes send records and weights home. Ray retries what it loses with a node; what it gives up is tried again.
+
+A unit that does not notice that its time is over, as in a loop outside Python, takes its process with it. Ray retries
+that too, so whoever runs it next must know: `OverdueUnits` is where nodes leave the names of such units.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from statetrack import trust
 from statetrack.errors import BadInput, need
-from statetrack.results import AskedRecord, Cell, Store, TrainingRecord
-from statetrack.sweeps.local import TICK, Tick
+from statetrack.results import AskedRecord, Cell, Store, TrainingRecord, replies
+from statetrack.sweeps.local import GRACE, TICK, Tick
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, Outcome, Unit
-from statetrack.sweeps.work import claimed, perform
+from statetrack.sweeps.work import claimed, give_up, late, perform
 
 MOST_CLAIMED = 400  # cells in flight: each claim is an open file
 RETRIES = 3  # by Ray, of a task whose node or worker died
@@ -49,10 +53,11 @@ def _connect(ray: Any, address: str) -> None:
 
 def _feed(ray: Any, schedule: Schedule, per_gpu: int, weights: bool, tick: Tick) -> None:
     remote = ray.remote(at_node)
+    overdue = ray.remote(num_cpus=0)(OverdueUnits).remote() if schedule.cell_seconds else None
     flying: dict[Any, UnitInFlight] = {}
     try:
         while not schedule.over and not tick():
-            _launch(ray, remote, schedule, flying, per_gpu, weights)
+            _launch(ray, remote, schedule, flying, per_gpu, weights, overdue)
             if not flying:
                 time.sleep(TICK)
                 continue
@@ -90,12 +95,28 @@ class UnitInFlight:
         for key, outcome, files in home:
             for name in sorted(files, reverse=True):  # weights, then the record: where it is, its files are
                 schedule.store.put(name, files[name], outcome.seconds)
+            if (journal := f"{key}.{replies.ENDING}") not in files:  # the record holds its replies now
+                (schedule.store.folder / journal).unlink(missing_ok=True)
             self.outcomes[key] = outcome
 
 
+class OverdueUnits:
+    """An actor: the units that were ended because they took too long, by name."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def add(self, name: str) -> None:
+        self.names.add(name)
+
+    def has(self, name: str) -> bool:
+        return name in self.names
+
+
 def _launch(
-    ray: Any, remote: Any, schedule: Schedule, flying: dict[Any, UnitInFlight], per_gpu: int, weights: bool
-) -> None:
+    ray: Any, remote: Any, schedule: Schedule, flying: dict[Any, UnitInFlight], per_gpu: int, weights: bool,
+    overdue: Any,
+) -> None:  # fmt: skip
     slots, gpus = _slots(ray)
     while len(flying) < 2 * slots and sum(len(flight.mine) for flight in flying.values()) < MOST_CLAIMED:
         unit = schedule.next()
@@ -107,11 +128,9 @@ def _launch(
             schedule.settle(unit, flight.outcomes)
             continue
         asked = options(unit, 1 / per_gpu if gpus else 0.0)
-        flying[
-            remote.options(**asked).remote(
-                unit.of(flight.mine), _unfinished_files(schedule.store, flight.mine), weights
-            )
-        ] = flight
+        mine, files = unit.of(flight.mine), _unfinished_files(schedule.store, flight.mine)
+        limit = None if mine.seconds is None else mine.seconds + GRACE
+        flying[remote.options(**asked).remote(mine, files, weights, overdue, limit)] = flight
 
 
 def _slots(ray: Any) -> tuple[int, int]:
@@ -136,26 +155,57 @@ def options(unit: Unit, gpus: float) -> dict[str, Any]:
 
 def _unfinished_files(store: Store, cells: Iterable[Cell]) -> Files:
     """What the folder holds of cells that are not finished yet, for the node to go on from."""
-    return {
-        path.name: path.read_bytes()
+    kept = [path for cell in cells for path in store.files(cell, replies.ENDING)]
+    kept += [
+        path
         for cell in cells
         if isinstance(store.record(cell), TrainingRecord | AskedRecord)
         for ending in ("json", "safetensors")
         for path in store.files(cell, ending)
-    }
+    ]
+    return {path.name: path.read_bytes() for path in kept}
 
 
-def at_node(unit: Unit, files: Files, weights: bool) -> Home:
-    """Run a unit on the node where this is, and send all of it home."""
+def at_node(unit: Unit, files: Files, weights: bool, overdue: Any = None, limit: float | None = None) -> Home:
+    """Run a unit on the node where this is, and send all of it home. After `limit` seconds the process is ended."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "results")
         for name, data in files.items():
             store.put(name, data)
-        with trust.trusting(*unit.code):
-            outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
+        if overdue is not None and _get(overdue.has.remote(unit.name)):
+            outcomes = give_up(unit, store, late(unit))
+        else:
+            with trust.trusting(*unit.code), _ended_after(limit, unit, overdue):
+                outcomes = perform(unit, store, Path(folder) / "work", "auto", weights)
         if any(outcome.status == LOST for outcome in outcomes.values()):
             os._exit(1)  # nothing more runs on the GPU in this process: Ray tries in another
         return [(cell.key, outcomes[cell.key], _files(store, cell)) for cell in unit.cells]
+
+
+@contextmanager
+def _ended_after(seconds: float | None, unit: Unit, overdue: Any) -> Iterator[None]:
+    """End this process if what is inside takes longer, and leave word of it."""
+    if seconds is None:
+        yield
+        return
+
+    def end() -> None:
+        _get(overdue.add.remote(unit.name))
+        os._exit(1)
+
+    watch = threading.Timer(seconds, end)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+
+
+def _get(reference: Any) -> Any:
+    import ray
+
+    return ray.get(reference)
 
 
 def _files(store: Store, cell: Cell) -> Files:

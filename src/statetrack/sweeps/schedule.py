@@ -50,6 +50,7 @@ class Schedule:
         self, sweep: Sweep, store: Store, together: int = 1, prune: bool = False, cell_seconds: float | None = None
     ) -> None:
         self.store = store
+        self.cell_seconds = cell_seconds
         self.pruner = Pruner(store, sweep.cells) if prune else None
         self.damaged: list[Damage] = []
         self.tally = SweepProgress(len(sweep.entries))

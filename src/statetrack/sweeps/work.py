@@ -79,13 +79,16 @@ def perform(unit: Unit, store: Store, scratch: Path, device: str, weights: bool)
             raise error if isinstance(error, BadInput) else BadInput(f"{scratch.parent}: {error}") from error
         show_cause(error)
         reason, failed = one_line(error), meaning(error)
-    for cell in left.values():
-        seconds = time.monotonic() - began
+    return outcomes | give_up(unit.of(left.values()), store, reason, failed, time.monotonic() - began)
+
+
+def give_up(unit: Unit, store: Store, reason: str, status: str = FAILED, seconds: float = 0.0) -> dict[str, Outcome]:
+    """Cells without a result, and what became of them. A failure is written down."""
+    for cell in unit.cells:
         there = store.record(cell)
-        if failed == FAILED and not (there and there.finished):  # what lacks an evaluation still has a result
+        if status == FAILED and not (there and there.finished):  # what lacks an evaluation still has a result
             store.write(no_result(cell, FAILED, reason, seconds))  # a dialogue that was cut off keeps its replies
-        outcomes[cell.key] = Outcome(failed, seconds, reason)
-    return outcomes
+    return {cell.key: Outcome(status, seconds, reason) for cell in unit.cells}
 
 
 class OverTime(BaseException):
