@@ -180,7 +180,7 @@ def take(store: Store, home: Store, key: str) -> tuple[bool, Conflict | None]:
 def _adopt(home: Store, episode: Episode) -> None:
     """Put an episode in the place of what is there."""
     target = home.folder / f"{episode.key}.{ENDING}"
-    if episode.lines:
+    if episode.journal.is_file():  # whole or not
         copy_whole(episode.journal, target)
     else:
         target.unlink(missing_ok=True)
