@@ -300,3 +300,13 @@ def test_bad_input() -> None:
         floors(st.task("txc"), 4, window=0)
     with pytest.raises(BadInput, match="no floor 'lazy'; it has constant"):
         floors(st.task("txc"), 4)["lazy"]
+
+
+def test_what_keeps_count_is_not_called_a_guess() -> None:
+    """On parity it is always right, and no guess is."""
+    guesses, _, sums = floors(st.task("txc"), 64).text().partition("not guesses, for they keep a count or a sum of all")
+    assert [line.split()[0] for line in guesses.splitlines()] == ["constant", "position", "input", "window"]
+    assert "1.000" not in guesses
+    assert [line.split("  ")[0] for line in sums.splitlines()[1:]] == ["counts", "linear logit"]
+    told = {floor["name"]: floor["guess"] for floor in floors(st.task("c2"), 8).to_dict()["floors"]}
+    assert [name for name, guess in told.items() if not guess] == ["abelianisation", "counts"]

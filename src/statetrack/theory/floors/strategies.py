@@ -44,6 +44,8 @@ SAYS = {
     "abelianisation": "the coset of the commutator subgroup known, a guess within it",
     "linear logit": "the best threshold of a weighted sum of the inputs",
 }
+SUMS = ("counts", "abelianisation", "linear logit")
+"""What takes in every input and forgets only their order: no guess, and where that does not matter, all there is."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,21 @@ class Floor:
     high: float | None = None
     rows: int | None = None
 
+    @property
+    def guess(self) -> bool:
+        """Whether it remembers at most the last inputs."""
+        return self.name not in SUMS
+
     def to_dict(self) -> dict[str, Any]:
-        plain = {key: getattr(self, key) for key in ("name", "says", "average", "exact", "low", "high", "rows")}
+        keys = ("name", "says", "guess", "average", "exact", "low", "high", "rows")
+        plain = {key: getattr(self, key) for key in keys}
         return {**plain, "by_position": [None if math.isnan(value) else value for value in self.by_position.tolist()]}
+
+    def text(self) -> str:
+        line = f"{self.name:15} {fixed(self.average)}  {self.says}"
+        if self.low is not None and self.high is not None:
+            line += f"  [{fixed(self.low)}, {fixed(self.high)}], simulated on {self.rows} rows"
+        return line
 
 
 @dataclass(frozen=True)
@@ -91,14 +105,11 @@ class Floors:
         return {"task": self.task, "length": self.length, "floors": told, "notes": list(self.notes)}
 
     def text(self) -> str:
-        """A line for each floor."""
-        lines = []
-        for floor in self.floors:
-            line = f"{floor.name:15} {fixed(floor.average)}  {floor.says}"
-            if floor.low is not None and floor.high is not None:
-                line += f"  [{fixed(floor.low)}, {fixed(floor.high)}], simulated on {floor.rows} rows"
-            lines.append(line)
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        """A line for each floor: guesses, then what is none."""
+        guesses = [floor.text() for floor in self.floors if floor.guess]
+        sums = [floor.text() for floor in self.floors if not floor.guess]
+        heading = ["not guesses, for they keep a count or a sum of all inputs:"] if sums else []
+        return "\n".join([*guesses, *heading, *sums, *(f"note: {note}" for note in self.notes)])
 
 
 def floors(task: Task, length: int, window: int = 4) -> Floors:
