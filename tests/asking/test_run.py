@@ -223,6 +223,15 @@ def test_the_command_with_a_baseline(capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out)["accuracy"]["accuracy"] == 1.0
 
 
+def test_a_whole_prompt_is_one_answer_and_has_no_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "s5", "--way", "whole", "--solver", "oracle", "--samples", "4", "--length", "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "4 questions of 5 inputs, one answer each" in shown
+    assert [line.split("  ")[0] for line in shown.splitlines()[3:-2]] == ["accuracy", "", "violation_rate"]
+    assert main(["ask", "s5", "--solver", "oracle", "--samples", "4", "--length", "5"]) == 0
+    assert "half have failed by turn" in capsys.readouterr().out
+
+
 def test_an_estimate_before_anything_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "track_the_stat.median", "--dry-run", "--samples", "10", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -144,30 +144,43 @@ def _print_estimate(
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """The result keys, then what they hide."""
+    """The result keys, then what they hide; of questions that hold the whole row, what one answer can tell."""
+    whole = summary["protocol"].get("way") == "whole"
+    asked = plural(summary["episodes"], "question" if whole else "episode")
+    counted = "one answer each" if whole else f"counted {summary['counting']}"
+    print(f"{summary['task']}, {summary['subject']}: {asked} of {plural(summary['length'], 'input')}, {counted}\n")
+    print_table(["", "value", "95 %"], _of_questions(summary) if whole else _of_dialogues(summary))
+    print("\nended: " + ", ".join(f"{count} {kind}" for kind, count in summary["ended"].items() if count))
+    if any(summary["tokens"].values()):
+        print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
+
+
+def _of_questions(summary: dict[str, Any]) -> list[list[Any]]:
+    return [["accuracy", *_share(summary["accuracy"])], ["  chance", f"{summary['chance']:.3g}", ""],
+            *_violations(summary)]  # fmt: skip
+
+
+def _of_dialogues(summary: dict[str, Any]) -> list[list[Any]]:
     from statetrack.asking.metrics import median_survival
 
-    (low, high), rate = summary["avg_interval"], summary["violation_rate"]
-    episodes, inputs = plural(summary["episodes"], "episode"), plural(summary["length"], "input")
-    print(f"{summary['task']}, {summary['subject']}: {episodes} of {inputs},"
-          f" counted {summary['counting']}\n")  # fmt: skip
-    rows = [
+    low, high = summary["avg_interval"]
+    return [
         ["avg_max_length", f"{summary['avg_max_length']:.3f}", f"{low:.3f} to {high:.3f}"],
         ["stddev_max_length", f"{summary['stddev_max_length']:.3f}", ""],
         ["median_max_length", f"{summary['median_max_length']:g}", ""],
         ["max_max_length", summary["max_max_length"], ""],
         ["min_max_length", summary["min_max_length"], ""],
-        *([["violation_rate", fixed(rate), _between(summary["violation_interval"])]] if rate is not None else []),
+        *_violations(summary),
         ["accuracy of all answers", *_share(summary["accuracy"])],
-        *([["  chance", f"{summary['chance']:.3g}", ""]] if "chance" in summary else []),
         ["  where the answer changes", *_share(summary["steps"]["change"])],
         ["  where it stays", *_share(summary["steps"]["no_change"])],
         ["half have failed by turn", median_survival(summary["survival"]) or "-", ""],
     ]
-    print_table(["", "value", "95 %"], rows)
-    print("\nended: " + ", ".join(f"{count} {kind}" for kind, count in summary["ended"].items() if count))
-    if any(summary["tokens"].values()):
-        print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
+
+
+def _violations(summary: dict[str, Any]) -> list[list[Any]]:
+    rate = summary["violation_rate"]
+    return [] if rate is None else [["violation_rate", fixed(rate), _between(summary["violation_interval"])]]
 
 
 def _share(counted: dict[str, Any]) -> list[str]:
