@@ -12,6 +12,7 @@ import torch
 import transformers
 
 from statetrack.asking.answers import without_reasoning
+from statetrack.asking.engines import hub
 from statetrack.asking.engines.chat import Chat, common
 from statetrack.asking.engines.memory import RecurrentMemory, memory_for
 from statetrack.asking.episode import CONTEXT, Reply, Request
@@ -176,7 +177,7 @@ def _located(path: str) -> tuple[str, dict[str, str]]:
             raise BadInput(f"there is no file {path}")
         need("gguf", "hf", f"model {path}")
         return str(place.parent), {"gguf_file": place.name}
-    return str(place) if place.exists() else path, {}
+    return str(place) if place.exists() else hub.located(path), {}
 
 
 def _stops(model: Any, tokenizer: Any) -> list[int]:
