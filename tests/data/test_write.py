@@ -177,7 +177,7 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(
 
     monkeypatch.setattr(Hashed, "write", full)
     with pytest.raises(BadInput, match=rf"{target} cannot be written: No space left on device"):
-        write(request("s3", "10", 20), **place)
+        write(request("s3", "10", 20), **place, overwrite=True)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
@@ -192,14 +192,19 @@ def test_without_pyarrow_the_pip_line_is_named(tmp_path: Path, target: str, monk
     assert len(lines(tmp_path / "rows.jsonl")) == 10
 
 
-def test_a_written_folder_may_be_written_again_but_no_other(tmp_path: Path) -> None:
+def test_a_written_folder_is_replaced_where_that_is_asked_for_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()  # an empty one may be there
     write(request("s3", "10", 10), hf=tmp_path / "folder")
-    write(request("s3", "10", 20), hf=tmp_path / "folder")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()}
+    with pytest.raises(BadInput, match="folder holds a data set already; --overwrite"):
+        write(request("s3", "10", 20), hf=tmp_path / "folder")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()} == before
+    write(request("s3", "10", 20), hf=tmp_path / "folder", overwrite=True)
     assert json.loads((tmp_path / "folder" / "metadata.json").read_text())["count"] == 20
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     (tmp_path / "folder" / "thesis.tex").write_text("years of work")
     with pytest.raises(BadInput, match=r"holds other files, such as thesis\.tex"):
-        write(request("s3", "10", 20), hf=tmp_path / "folder")
+        write(request("s3", "10", 20), hf=tmp_path / "folder", overwrite=True)
     assert (tmp_path / "folder" / "thesis.tex").read_text() == "years of work"
 
 

@@ -27,6 +27,7 @@ def command(
     convention: Annotated[
         str, typer.Option(help="Groups: mathematical (p_n ∘ ... ∘ p_1) or published (p_1 ∘ ... ∘ p_n).")
     ] = "mathematical",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the data set that --hf DIR holds.")] = False,
 ) -> None:
     """Write a task's rows with their exact answers, the same bytes every time.
 
@@ -45,5 +46,5 @@ def command(
     chosen_split = split or (ORIGINAL if original else "train")
     request = DataRequest(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
     with progress("words bar count left", chosen.name, count) as move:
-        write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows))
+        write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows), overwrite=overwrite)
     print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")

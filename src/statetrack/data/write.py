@@ -35,11 +35,23 @@ def _quiet(rows: int) -> None:
     """Tell nobody."""
 
 
-def write(request: DataRequest, out: Path | None = None, hf: Path | None = None, progress: Progress = _quiet) -> str:
-    """Write the data set to the file `out` or the folder `hf`, tell `progress` of rows as they are done; its sha256."""
+def write(
+    request: DataRequest,
+    out: Path | None = None,
+    hf: Path | None = None,
+    progress: Progress = _quiet,
+    overwrite: bool = False,
+) -> str:
+    """Write the data set to the file `out` or the folder `hf`, tell `progress` of rows as they are done; its sha256.
+
+    A folder that holds a data set is left as it is, and refused, unless `overwrite` says otherwise.
+    """
     if (out is None) == (hf is None):
         raise BadInput("a data set goes to a file (out, --out) or to a folder (hf, --hf): give one of the two")
-    return _write_folder(request, hf, progress) if hf is not None else _write_file(request, Path(out or ""), progress)
+    if hf is not None:
+        _check_folder(hf, overwrite)
+        return _write_folder(request, hf, progress)
+    return _write_file(request, Path(out or ""), progress)
 
 
 def _write_file(request: DataRequest, out: Path, progress: Progress) -> str:
@@ -55,15 +67,20 @@ def _write_file(request: DataRequest, out: Path, progress: Progress) -> str:
     return sha256
 
 
-def _write_folder(request: DataRequest, folder: Path, progress: Progress) -> str:
+def _check_folder(folder: Path, overwrite: bool) -> None:
     if not folder.name:
         raise BadInput(f"{folder} cannot be written: give the new folder a name")
     check_parent(folder)
     if folder.is_file():
         raise BadInput(f"{folder} cannot be written: it is a file")
-    strangers = {path.name for path in folder.iterdir()} - FOLDER_FILES if folder.exists() else set()
-    if strangers:
+    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if strangers := there - FOLDER_FILES:
         raise BadInput(f"{folder} cannot be written: it holds other files, such as {min(strangers)}")
+    if there and not overwrite:
+        raise BadInput(f"{folder} holds a data set already; --overwrite (overwrite=True) puts this one in its place")
+
+
+def _write_folder(request: DataRequest, folder: Path, progress: Progress) -> str:
     clean(folder)
     chunks = _begun(request)
     with together(folder) as (part,):
