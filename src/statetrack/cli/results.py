@@ -1,4 +1,4 @@
-"""`statetrack results`: one row per cell."""
+"""`statetrack results`: one row per cell, or one for each thing that a network was tested on."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
 BROKEN = "broken by"
+SHOWN_LONG = ("task", "model", "protocol", "trained", "seed", "of", "tested", "case", "accuracy", "low", "high",
+              "floor", "end_accuracy", "solved")  # fmt: skip
 SHARED = 3  # of these columns, and of those of what was asked: what the rows of a group share
 
 
@@ -24,18 +26,49 @@ def command(
     folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file; - for standard output.")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Write a Parquet file.")] = None,
+    long: Annotated[
+        bool, typer.Option("--long", help="A row for each network and length, stream, case or word it was tested on.")
+    ] = False,
 ) -> None:
     """Print the main numbers, or write those of every cell as CSV or Parquet.
 
     What was trained has one row per cell. What was asked has one row for all its samples, with its tokens.
 
-    Example: statetrack results demo-results --csv demo.csv
+    Example: statetrack results demo-results --long --csv demo.csv
     """
-    from statetrack.results import Damage, Store, plans
-    from statetrack.results.cell import TRAIN
-    from statetrack.results.table import rows, write_csv, write_parquet
+    from statetrack.results import Store, plans
+    from statetrack.results.long_table import COLUMNS, long_rows
+    from statetrack.results.table import columns, rows, save_csv, save_parquet
+    from statetrack.verdicts.measurements import tested
 
     store = Store.existing(folder)
+    trained = _trained(store)
+    notes = {key: entry.note for key, entry in plans.entries(plans.saved(store)).items()}
+    table = long_rows(store.records(), tested, notes) if long else rows(store, notes)
+    kinds = COLUMNS if long else dict.fromkeys(columns(table))
+    if csv:
+        count = save_csv(table, list(kinds), sys.stdout if str(csv) == "-" else csv)
+        if str(csv) != "-":
+            print(f"{csv}: {plural(count, 'row')}")
+    if parquet:
+        print(f"{parquet}: {plural(save_parquet(table, kinds, parquet), 'row')}")
+    if csv or parquet:
+        return
+    shown = False if long else print_asked(store)
+    if long and table:
+        _print(SHOWN_LONG, table)
+    elif trained:
+        told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
+        _print((*SHOWN, BROKEN), told)
+    elif not shown:
+        print(f"{folder} holds no results yet")
+
+
+def _trained(store: Store) -> set[str]:
+    """The keys of what was trained; what is damaged or not ours is named."""
+    from statetrack.results import Damage
+    from statetrack.results.cell import TRAIN
+
     trained = set()
     for key, entry in store.entries():
         if isinstance(entry, Damage):
@@ -44,21 +77,7 @@ def command(
             trained.add(key)
     if foreign := store.foreign():
         print(not_ours(foreign), file=sys.stderr)
-    notes = {key: entry.note for key, entry in plans.entries(plans.saved(store)).items()}
-    if csv:
-        count = write_csv(store, sys.stdout if str(csv) == "-" else csv, notes)
-        if str(csv) != "-":
-            print(f"{csv}: {plural(count, 'row')}")
-    if parquet:
-        print(f"{parquet}: {plural(write_parquet(store, parquet, notes), 'row')}")
-    if not csv and not parquet:
-        shown = print_asked(store)
-        if trained:
-            told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in rows(store, notes)
-                    if row["key"] in trained]  # fmt: skip
-            _print((*SHOWN, BROKEN), told)
-        elif not shown:
-            print(f"{folder} holds no results yet")
+    return trained
 
 
 def print_asked(store: Store) -> bool:
@@ -72,7 +91,8 @@ def print_asked(store: Store) -> bool:
 
 
 def _print(columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
-    names = {column: short_names(row[column] for row in rows) for column in ("task", "subject")}
+    called = [column for column in ("task", "subject", "model") if column in columns]
+    names = {column: short_names(row[column] for row in rows) for column in called}
     named = [row | {column: names[column][row[column]] for column in names} for row in rows]
     print_table(columns, [[_short(row.get(column)) for column in columns] for row in named], SHARED)
 

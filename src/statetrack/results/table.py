@@ -1,9 +1,12 @@
-"""The long table: a row for each cell, with what it is, how it ended, and its numbers, for CSV and Parquet."""
+"""The wide table: a row for each cell, with what it is, how it ended, and all its numbers; tables as CSV and Parquet.
+
+`results/long_table.py` has a row for each thing that was tested.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -64,16 +67,21 @@ def _flat(prefix: str, mapping: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def write_csv(store: Store, to: Path | TextIO, notes: Notes) -> int:
     """How many rows were written."""
     table = rows(store, notes)
+    return save_csv(table, columns(table), to)
+
+
+def save_csv(table: Sequence[Row], names: Sequence[str], to: Path | TextIO) -> int:
+    """Rows as a CSV file, or into one that is open; how many."""
     if isinstance(to, Path):
         with together(to) as (part,), part.open("w", newline="") as file:
-            _csv(table, file)
+            _csv(table, names, file)
     else:
-        _csv(table, to)
+        _csv(table, names, to)
     return len(table)
 
 
-def _csv(table: list[Row], file: TextIO) -> None:
-    writer = csv.DictWriter(file, columns(table), restval="", lineterminator="\n")
+def _csv(table: Iterable[Row], names: Sequence[str], file: TextIO) -> None:
+    writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _no_formula(value) for name, value in row.items()} for row in table)
 
@@ -84,14 +92,23 @@ def _no_formula(value: Any) -> Any:
 
 
 def write_parquet(store: Store, to: Path, notes: Notes) -> int:
+    table = rows(store, notes)
+    return save_parquet(table, dict.fromkeys(columns(table)), to)
+
+
+def save_parquet(table: Sequence[Row], kinds: Mapping[str, type | None], to: Path) -> int:
+    """Rows as a Parquet file, a column for each name, of its type where that is known; how many."""
     need("pyarrow", "data", "Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = rows(store, notes)
-    data = {name: [row.get(name) for row in table] for name in columns(table)}
+    types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+    made = {}
+    for name, kind in kinds.items():
+        values = [row.get(name) for row in table]
+        made[name] = pa.array(values, types[kind]) if kind else _column(pa, values)
     with together(to) as (part,):
-        pq.write_table(pa.table({name: _column(pa, values) for name, values in data.items()}), part)
+        pq.write_table(pa.table(made), part)
     return len(table)
 
 

@@ -16,7 +16,7 @@ from statetrack.formatting import fixed
 from statetrack.results import Record, TrainingRecord, records
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import END, SOLVED, OnRows, is_solved
-from statetrack.results.networks import Tested
+from statetrack.results.networks import HasEvaluations, Tested
 from statetrack.results.records import DIVERGED
 from statetrack.results.schema import BadRecord
 from statetrack.tasks import task
@@ -204,9 +204,13 @@ def way_of_training(protocol: Mapping[str, Any]) -> str:
     return json.dumps(decided, sort_keys=True) if len(decided) > 1 else name
 
 
-def tested(record: TrainingRecord) -> list[Tested]:
-    """How far a training was right, with floors of the last positions that the record itself does not hold."""
-    return record.tested(functools.partial(_end_floor, record))
+def tested(record: HasEvaluations) -> list[Tested]:
+    """How far a network was right; of one that was trained here, with floors of the last positions that the record
+    itself does not hold.
+    """
+    if isinstance(record, TrainingRecord):
+        return record.tested(functools.partial(_end_floor, record))
+    return record.tested()
 
 
 def _end_floor(record: TrainingRecord, length: int) -> float | None:
