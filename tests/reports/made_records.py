@@ -12,6 +12,7 @@ from statetrack.asking import Rules, dialogue, play, solver
 from statetrack.asking.run import cell as ask_cell
 from statetrack.results import AskedRecord, Cell, Store, TrainingRecord
 from statetrack.results import diagnosis as diagnoses
+from statetrack.results.curve import Curve as TrainingCurve
 from statetrack.results.diagnosis import Diagnosis
 from statetrack.results.evaluations import Evaluation, OffData, OnRows, OnStream
 from statetrack.results.plans import save
@@ -69,9 +70,21 @@ def trained(cell: Cell, curve: Curve, *, stream: int = 0, like: str = "", **chan
         learning_rate=1e-3, steps=400, parameters=1000 * len(cell.subject), final_train_loss=0.1, epochs_to_converge=3,
         validation_accuracy=accuracy, state_size=256, tokens_per_second=50_000.0,
         train_seconds=0.3 * length + len(cell.subject), device="cpu", torch="2.13.0",
+        curve=training_curve(length, bool(cell.protocol.get("first_length")), accuracy),
     )  # fmt: skip
     held: dict[str, Any] = {"evaluation_seconds": 1.0, "seconds": 0.5}  # so short that the disk is not waited for
     return TrainingRecord(cell=cell, training=training, evaluations=tuple(evaluations), **held | changes)
+
+
+def training_curve(length: int, grows: bool, accuracy: float) -> TrainingCurve:
+    """Twenty checks on the way to an accuracy, at the length or at lengths that grow to it."""
+    way = [check / 20 for check in range(1, 21)]
+    grown = [max(4, length // 2 ** round(4 * (1 - at))) for at in way]
+    return TrainingCurve(
+        updates=[round(400 * at) for at in way], lengths=grown if grows else [length] * 20,
+        loss=[0.1 + 0.6 * (1 - at) for at in way], accuracy=[0.5 + (accuracy - 0.5) * at for at in way],
+        gradient_norm=[None, *(1 / (1 + 9 * at) for at in way[1:])],
+    )  # fmt: skip
 
 
 def around(share: float) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +18,11 @@ from hypothesis import strategies as st
 from statetrack import formatting
 from statetrack.reports import figure_data, page_of, predictions, report
 from statetrack.reports import folder as folders
-from statetrack.reports.figures import charts, diagnosis
+from statetrack.reports.figures import charts, curves, diagnosis
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.table import text_of
 from statetrack.results import Cell, Store
+from statetrack.results.curve import kept
 from statetrack.results.diagnosis import rounded
 from statetrack.results.records import DIVERGED
 from statetrack.tasks import task
@@ -104,7 +106,8 @@ def test_streams_go_on_where_rows_end(tmp_path):
 def test_a_file_of_0_1_0_is_shown_as_the_record_that_it_is_read_as(tmp_path):
     """There the stream was part of the cell; here its cell is listed without it."""
     cell = Cell("txc", "gru", 64, 0, made_records.DESIGN)
-    record = made_records.trained(cell, lambda t: 1 / (1 + t / 1e6), stream=8192, version="0.1.0")
+    made = made_records.trained(cell, lambda t: 1 / (1 + t / 1e6), stream=8192, version="0.1.0")
+    record = replace(made, training=replace(made.training, curve=None))
     old = Cell("txc", "gru", 64, 0, made_records.DESIGN | {"stream": 8192})
     made_records.fill(tmp_path / "new", []).write(record)
     made_records.fill(tmp_path / "old", [])
@@ -233,6 +236,32 @@ def test_the_worst_case_off_the_data_is_the_median_of_the_seeds_worst(page, raw)
         if row["case"] == "worst":
             records = of(raw, "txc", row["model"], row["trained"])
             assert row["accuracy"] == median(min(r["off_distribution"]["accuracy"].values()) for r in records)
+
+
+def test_curves_are_those_of_the_records_thinned_to_few_seeds_and_points(held, page):
+    rows = figure(page, "txc-curves").rows
+    for run in held.of("txc", "design"):
+        curve = run.record.training.curve
+        drawn = [
+            row for row in rows if (row["model"], row["trained"], row["seed"]) == (run.model, run.trained, run.seed)
+        ]
+        for column, name in (("update", "updates"), ("length", "lengths"), ("loss", "loss"), ("accuracy", "accuracy")):
+            assert [row[column] for row in drawn] == getattr(curve, name)
+        assert [row["gradient_norm"] for row in drawn] == curve.gradient_norm
+    first = held.of("txc", "design")[0]
+    long = made_records.training_curve(64, True, 1.0)
+    long = replace(long, **{each: [*getattr(long, each)] * 5 for each in vars(long)})
+    many = [replace(first, seed=seed, record=replace(first.record, training=replace(first.record.training, curve=long)))
+            for seed in range(5)]  # fmt: skip
+    thinned = list(curves.rows_of(many))
+    assert {row["seed"] for row in thinned} == set(range(curves.MOST_SEEDS))
+    assert len(thinned) == curves.MOST_SEEDS * len(kept(long.lengths, long.accuracy, curves.POINTS))
+
+
+def test_without_curves_there_is_no_such_figure(tmp_path):
+    record = made_records.trained(Cell("txc", "gru", 64, 0, made_records.DESIGN), lambda t: 1.0)
+    Store(tmp_path).write(replace(record, training=replace(record.training, curve=None)))
+    assert not [each for each in page_of(tmp_path).figures if each.key.endswith("-curves")]
 
 
 def test_cost_is_one_seeds_share(held, raw):

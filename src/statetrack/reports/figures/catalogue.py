@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from statetrack import plugins
 from statetrack.errors import BadInput, one_line
-from statetrack.reports.figures import asking, depth, diagnosis, training, vega
+from statetrack.reports.figures import asking, curves, depth, diagnosis, training, vega
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import ASKED, COST, DIAGNOSED, OVERALL, TRAINED, Drawing, View
 from statetrack.reports.folder import Folder
@@ -23,6 +23,7 @@ CATALOGUE: dict[str, Drawing] = {
     "positions": Drawing(TRAINED, training.positions),
     "off": Drawing(TRAINED, training.off_distribution),
     "depth": Drawing(TRAINED, depth.depth),
+    "curves": Drawing(TRAINED, curves.curves),
     "survival": Drawing(ASKED, asking.survival),
     "asked-positions": Drawing(ASKED, asking.by_position),
     "asked": Drawing(ASKED, asking.by_length),
