@@ -1,0 +1,197 @@
+"""Look for a proof that a network is right for ever, for a word that breaks it, or say what is missing.
+
+broken   by a word, which is run through the network itself
+proved   as trained: a proof that the checker has accepted
+open     neither; `covered` is the length up to which every word was tried
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from statetrack.certificates.balls import columns_of, cover_of, turning
+from statetrack.certificates.boxes import WAYS, Way, grow
+from statetrack.certificates.checker import Checked, Refused, check, hash_of
+from statetrack.certificates.checker.networks import NETWORKS, Network
+from statetrack.certificates.cover import Cover, CoveredPart, PointMaps, proof_of
+from statetrack.errors import BadInput
+from statetrack.formatting import plural
+from statetrack.models import SequenceModel, answers_of
+from statetrack.models.e88 import E88, E88Mixer
+from statetrack.models.reflections import E88Reflections, ReflectionMixer
+from statetrack.models.rnn import ClassicRNN
+from statetrack.results.evaluations import BreakingWord
+from statetrack.tasks import Task
+from statetrack.tasks.finite import Automaton, explore
+from statetrack.training.breaking import on_words
+
+PROVED, BROKEN, OPEN = "proved as trained", "broken by a word", "open"
+FIRST_EPSILON, FACTOR = 1e-3, 3.0  # the first error that a proof allows for; then more, or where none is found less
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 0.25
+WORD_TOKENS = 2**19  # that are spent on hard words before a proof is looked for
+EVERY_WORD = 2**17  # words at most that are all tried
+MOST_STATES = 10_000  # of a task
+CERTIFY_SECONDS = 60.0
+
+Tick = Callable[[str], None]
+Found = tuple[Way, list[Cover], list[CoveredPart]]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a network at every length."""
+
+    outcome: str
+    proof: dict[str, Any] | None = None
+    checked: Checked | None = None
+    word: BreakingWord | None = None
+    why: str = ""  # of what is open
+    covered: int = 0  # every word of so many tokens was tried
+    seconds: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        if self.word:
+            return f"Broken by the word {self.word.word} ({self.word.tokens} tokens): it answers {self.word.given}, " \
+                   f"right is {self.word.expected}."  # fmt: skip
+        if self.checked:
+            float32 = "covers float32" if self.checked.covers_float32 else "does not cover float32"
+            return (
+                f"Proved as trained: right after every word, for ever, in every implementation whose steps are off by "
+                f"at most {self.checked.epsilon:g} ({float32}, which is off by at most {self.checked.float32:.1e}); "
+                f"margin {self.checked.margin:.3g}, {plural(self.checked.regions, 'region')}."
+            )
+        return f"Open: {self.why}. Every word of up to {self.covered} tokens was tried and is answered rightly."
+
+
+def certify(
+    task: Task, model: SequenceModel, *, length: int = 16, seed: int = 0, seconds: float = CERTIFY_SECONDS,
+    name: str = "", tick: Tick = lambda _: None,
+) -> Certificate:  # fmt: skip
+    """Whether a network answers a task rightly for ever: a word that breaks it, a proof, or neither.
+
+    >>> from statetrack.models.witnesses import toggle
+    >>> from statetrack.tasks import task
+    >>> certify(task("txc"), toggle([[0, 1], [1, 0]])).outcome
+    'proved as trained'
+    """
+    began = time.monotonic()
+    tick("hard words")
+    if (word := on_words(task, model, length, seed, WORD_TOKENS).breaking) is not None:
+        return Certificate(BROKEN, word=word, seconds=time.monotonic() - began)
+    machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
+    try:
+        kind = kind_of(model)
+        found = _search(task, machine, model, kind, name or model.text or kind, began + seconds, tick)
+    except BadInput as error:
+        found, why = None, str(error)
+    else:
+        why = "" if found else f"no cover closed within {seconds:g} s"
+    if found:
+        return Certificate(PROVED, *found, seconds=time.monotonic() - began)
+    tick("every short word")
+    covered = every_word(model, machine)
+    return Certificate(OPEN, why=why, covered=covered, seconds=time.monotonic() - began)
+
+
+def kind_of(model: SequenceModel) -> str:
+    """Which network of the checker this is; BadInput where it is none."""
+    if isinstance(model, ClassicRNN) and (model.cell, model.layers) == ("tanh", 1):
+        return "tanh-rnn"
+    mixers = list(model.mixers) if isinstance(model, E88 | E88Reflections) else []
+    if len(mixers) == 1 and getattr(mixers[0], "nonlinearity", "") == "tanh":
+        if isinstance(mixers[0], ReflectionMixer):
+            return "e88-gain-reflections"
+        if isinstance(mixers[0], E88Mixer) and mixers[0].form == "gain":
+            return "e88-gain"
+    raise BadInput(
+        "it is not known how to prove anything of this network; of a tanh RNN, of E88 with gain and of its reflections "
+        "it is, with one layer"
+    )
+
+
+def tensors_of(model: SequenceModel) -> dict[str, NDArray[np.float64]]:
+    """The weights by name, as the checker takes them."""
+    found = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
+    if any(tensor.dtype != torch.float32 for tensor in found.values()):
+        raise BadInput("a proof is about float32 weights")
+    return {name: tensor.numpy().astype(np.float64) for name, tensor in found.items()}
+
+
+def _search(
+    task: Task, machine: Automaton, model: SequenceModel, kind: str, name: str, until: float, tick: Tick
+) -> tuple[dict[str, Any], Checked] | None:
+    """The proof with the largest epsilon that is found, among those that are tried."""
+    tensors = tensors_of(model)
+    network, weights = NETWORKS[kind](tensors), hash_of(tensors)
+    ways: Sequence[Way] = WAYS
+    best, epsilon = None, FIRST_EPSILON
+    while LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        tick(f"covers with an error of {epsilon:.1g}")
+        found = None
+        for way, covers, parts in covers_of(network, machine, epsilon, ways):
+            proof = proof_of(task.name, name, kind, weights, epsilon, covers, parts)
+            try:
+                found = proof, check(proof, tensors)
+                ways = [way]  # what allows for more is looked for in the same way
+                break
+            except Refused as error:
+                tick(f"refused: {error}")
+            if time.monotonic() > until:
+                return best
+        best = found or best
+        if best and (found is None or epsilon < FIRST_EPSILON):  # what lies above was tried
+            return best
+        epsilon = epsilon * FACTOR if found else epsilon / FACTOR
+    return best
+
+
+def covers_of(network: Network, machine: Automaton, epsilon: float, ways: Sequence[Way]) -> Iterator[Found]:
+    """Covers to be checked: balls where columns turn, else boxes around all columns together."""
+    maps = PointMaps.of(network)
+    for way in ways:
+        if network.alike_columns:
+            if covered := _balls(maps, epsilon):
+                yield way, *covered
+            return
+        if (cover := grow(maps, maps.columns, machine.steps, epsilon, way)) is not None:
+            yield way, [cover], [CoveredPart(maps.columns, 0)]
+
+
+def _balls(maps: PointMaps, epsilon: float) -> tuple[list[Cover], list[CoveredPart]] | None:
+    """A cover for each head that closes; columns of other heads may be anywhere."""
+    covers: list[Cover] = []
+    parts: list[CoveredPart] = []
+    for head in range(maps.start.shape[0]):
+        columns = columns_of(maps, head)
+        balls = turning(maps, head, epsilon)
+        found = balls and cover_of(balls, [maps.start[head, :, column] for _, column in columns], epsilon)
+        if found:
+            parts += [CoveredPart((column,), len(covers), start) for column, start in zip(columns, found[1])]
+            covers.append(found[0])
+    return (covers, parts) if covers else None
+
+
+@torch.no_grad()
+def every_word(model: SequenceModel, machine: Automaton) -> int:
+    """The length up to which the network is right on every word, tried one by one."""
+    device = next(model.parameters()).device
+    tokens = machine.steps.shape[1]
+    state, at, length = model.initial_state(1, device), np.zeros(1, np.int64), 0
+    while len(at) * tokens <= EVERY_WORD:
+        ids = torch.arange(tokens, device=device).repeat(len(at))
+        logits, state = model.step(ids, tuple(part.repeat_interleave(tokens, dim=0) for part in state))
+        at = machine.steps[at].reshape(-1).astype(np.int64)
+        due = machine.answers[at]
+        if ((answers_of(logits).cpu().numpy() != due) & (due >= 0)).any():
+            break
+        length += 1
+    return length

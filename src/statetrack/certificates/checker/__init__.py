@@ -1,0 +1,133 @@
+"""Check a proof that a network answers a task rightly after every word, of any length.
+
+A proof is a cover: regions of the state, each with the region that every token leads to. The checker reads the weights
+and the cover and checks, with numbers that are rounded outward,
+
+    1. the start state lies in its region;
+    2. the image of every region under every token, with an error of epsilon in each number of the state, lies in the
+       region that the proof names for it;
+    3. followed from the start beside the task's automaton, whatever the state inside its regions is, the right class
+       has the largest logit, by a margin above 0. Columns that the proof leaves out may lie anywhere in [-1, 1].
+
+By induction over the word, every implementation whose steps are off by at most epsilon in each number of the state, and
+whose logits are off by less than half of the margin, is right for ever. Trusted are the task's automaton and the
+weights, which are bound by a hash. Nothing of what searched for the proof, and nothing of the models, is imported here:
+
+    rounding.py   intervals of float64 that are rounded outward
+    networks.py   the maps and the read-out of a network, in intervals, from its weights
+    cover.py      regions, their images, and the product with the task's automaton
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from statetrack.certificates.checker.cover import Chosen, Part, follow
+from statetrack.certificates.checker.networks import NETWORKS, Tensors
+from statetrack.certificates.checker.rounding import Refused
+from statetrack.tasks import task as named_task
+from statetrack.tasks.finite import explore
+
+MOST_STATES = 100_000  # of a task
+
+__all__ = ["Checked", "Refused", "check", "hash_of", "read_tensors", "verify"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a proof that was accepted shows, and by how much."""
+
+    task: str
+    model: str
+    weights: str  # the hash that binds them
+    epsilon: float
+    margin: float  # of the logits, at least
+    float32: (
+        float  # a step in float32 is off by at most this, if its tanh, exp and erf are by 8 units in the last place
+    )
+    regions: int
+    states: int  # of the product with the task's automaton
+
+    @property
+    def covers_float32(self) -> bool:
+        return self.float32 <= self.epsilon
+
+
+def verify(proof: Path, weights: Path) -> Checked:
+    """Check a proof file against a file of weights; Refused where it does not hold."""
+    try:
+        return check(json.loads(proof.read_bytes()), read_tensors(weights))
+    except Refused:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Refused(f"{proof.name} is not a proof for {weights.name} ({said})") from None
+
+
+def check(told: dict[str, Any], tensors: Tensors) -> Checked:
+    """Check a proof that was read against weights by name."""
+    if told["weights"] != hash_of(tensors):
+        raise Refused("the weights are not those that the proof is about")
+    task, epsilon = named_task(told["task"]), float(told["epsilon"])
+    if told["network"] not in NETWORKS:
+        raise Refused(f"{told['network']} is not a network that can be checked; those are {', '.join(NETWORKS)}")
+    if not 0 <= epsilon < 1:
+        raise Refused(f"epsilon {epsilon} should lie in 0..1")
+    network = NETWORKS[told["network"]](tensors)
+    machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
+    if network.maps.tokens != machine.steps.shape[1]:
+        raise Refused(f"the network knows {network.maps.tokens} tokens, the task has {machine.steps.shape[1]}")
+    parts = [Part.read(part, told["covers"][part["cover"]], network.maps) for part in told["parts"]]
+    columns = [column for part in parts for column in part.columns]
+    if len(set(columns)) < len(columns) or not parts:
+        raise Refused("each column should be covered at most once, and one at least")
+    moved: set[Any] = set()
+    for part, each in zip(parts, told["parts"]):
+        part.check_start(network.maps)
+        maps = tuple(head for head, _ in part.columns) if network.alike_columns else part.columns
+        if (each["cover"], maps) not in moved:
+            part.check_images(network.maps, epsilon)
+            moved.add((each["cover"], maps))
+    cases, margin, answers = follow(parts, machine.steps), np.inf, machine.answers.astype(np.int64)
+    for rows in cases.chunks():
+        chosen = [Chosen(part, own) for part, own in zip(parts, cases.regions[rows].T)]
+        margin = min(margin, network.margin(chosen, cases.tokens[rows], answers[cases.after[rows]]))
+    if not margin > 0:
+        raise Refused(f"the read-out may be wrong: all that is known of its margin is that it is above {margin:.3g}")
+    return Checked(
+        told["task"], told["model"], told["weights"], epsilon, float(margin), network.float32_error(),
+        sum(len(part.next) for part in parts), cases.states,
+    )  # fmt: skip
+
+
+def read_tensors(path: Path) -> Tensors:
+    """The tensors of a safetensors file, float32 alone, as float64."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header, body = json.loads(data[8 : 8 + size]), data[8 + size :]
+    found = {}
+    for name, each in header.items():
+        if name == "__metadata__":
+            continue
+        if each["dtype"] != "F32":
+            raise Refused(f"{name} is {each['dtype']}; a proof is about float32 weights")
+        begin, end = each["data_offsets"]
+        found[name] = np.frombuffer(body[begin:end], "<f4").reshape(each["shape"]).astype(np.float64)
+        if not np.isfinite(found[name]).all():
+            raise Refused(f"{name} holds what is not a number")
+    return found
+
+
+def hash_of(tensors: Tensors) -> str:
+    """One hash of all weights: names, shapes and bits."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(json.dumps([name, list(tensors[name].shape)]).encode())
+        digest.update(tensors[name].astype("<f4").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,311 @@
+"""What the weights of a network say, in intervals: the map of every token, the start, and the read-out.
+
+Every column of the state moves alone, s' = tanh(A s + c):
+
+    tanh-rnn      one column h:                A = W_hh,  c = W_ih e_x + b_ih + b_hh
+    e88-gain      n columns of each head:      A = a I - b k k^T,  c = v_j k for column j
+    reflections   n columns of each head:      A = a H_R ... H_1,  H_j = I - b_j k_j k_j^T,  c = 0
+
+With `unit` the intervals also hold what arithmetic of that unit roundoff may give, so that a step in float32 can be
+bounded. The equations are written out here again, from the weights alone, so that the checker shares no code with the
+models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statetrack.certificates.checker.rounding import LIBRARY, Floats, Interval, Refused, gamma
+
+Ints = NDArray[np.int64]
+Tensors = dict[str, Floats]
+FLOAT32 = 2.0**-24
+NORM_EPSILON, UNIT_EPSILON = 1e-5, 1e-6  # of RMSNorm, and of keys that are divided by their length
+
+
+class Region(Protocol):
+    """Where the columns of one part are: a row for each region that is asked about."""
+
+    @property
+    def columns(self) -> tuple[tuple[int, int], ...]: ...
+
+    def forms(self, place: int, weights: Interval) -> Interval:
+        """Linear forms of one column: weights (F, n), or (rows, F, n), give (rows, F)."""
+
+
+@dataclass(frozen=True)
+class Maps:
+    """A (tokens, heads, n, n), c (tokens, heads, n, columns), the start (heads, n, columns)."""
+
+    matrix: Interval
+    constant: Interval
+    start: Interval
+    rounding: float  # by how much float32 can be off in one step, once the tables are there
+
+    @property
+    def tokens(self) -> int:
+        return self.matrix.lo.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Heads, numbers of a column, columns of a head."""
+        heads, n, columns = self.start.lo.shape
+        return heads, n, columns
+
+
+class Network:
+    """The maps of a network and how its state is read."""
+
+    alike_columns = False  # whether all columns of a head move by the same map
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+        self.maps = self.maps_of(0.0)
+
+    def get(self, name: str, unit: float = 0.0) -> Interval:
+        if name not in self.tensors:
+            raise Refused(f"the weights have no {name}")
+        return Interval.of(self.tensors[name], unit)
+
+    def maps_of(self, unit: float) -> Maps:
+        raise NotImplementedError
+
+    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+        """The least by which the logit of the right class is above all others."""
+        raise NotImplementedError
+
+    def float32_error(self) -> float:
+        """At least what one step in float32 is off by, in any number of a state in [-1, 1]."""
+        wide = self.maps_of(FLOAT32)
+        off = _apart(wide.matrix, self.maps.matrix).sum(axis=-1)[..., None] + _apart(wide.constant, self.maps.constant)
+        return float(off.max() + wide.rounding + 2 * LIBRARY * FLOAT32) * (1 + 1e-9)
+
+
+def _apart(wide: Interval, exact: Interval) -> Floats:
+    return np.maximum(wide.hi - exact.lo, exact.hi - wide.lo)
+
+
+class TanhRNN(Network):
+    """h' = tanh(W_hh h + W_ih e_x + b), logits = W h + b."""
+
+    def maps_of(self, unit: float) -> Maps:
+        w, tokens = self.get("rnn.weight_hh_l0", unit), len(self.tensors["embedding.weight"])
+        n = w.lo.shape[1]
+        if w.lo.shape != (n, n) or "rnn.weight_hh_l1" in self.tensors:
+            raise Refused("a tanh RNN of one layer is expected")
+        given = self.get("embedding.weight", unit) @ self.get("rnn.weight_ih_l0", unit).turned()
+        given = given + self.get("rnn.bias_ih_l0", unit) + self.get("rnn.bias_hh_l0", unit)
+        start = self.get("start.0").reshape(1, n, 1) if "start.0" in self.tensors else Interval.of(np.zeros((1, n, 1)))
+        low, high = (np.broadcast_to(end, (tokens, 1, n, n)) for end in (w.lo, w.hi))
+        sizes = w.size.sum(axis=1).max() + given.size.max()
+        return Maps(
+            Interval(low, high, unit), given.reshape(tokens, 1, n, 1), start, gamma(n + 4, FLOAT32) * float(sizes)
+        )
+
+    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+        n = self.maps.shape[1]
+        if len(parts) != 1:
+            raise Refused("a tanh RNN is one column, and has to be covered")
+        features = parts[0].forms(0, Interval.of(np.eye(n)))
+        weight, bias = self.get("head.weight"), self.get("head.bias")
+        none = Interval.of(np.zeros((self.maps.tokens, len(bias.lo))))
+        return _least_margin(features, weight, none, bias, tokens, right, None)
+
+
+class E88(Network):
+    """x + mixer(RMSNorm(x)), RMSNorm, head: what E88 with gain and its reflections share."""
+
+    def maps_of(self, unit: float) -> Maps:
+        if "norms.1.weight" in self.tensors:
+            raise Refused("a network of one layer is expected")
+        x = rms_norm(self.get("embedding.weight", unit), self.get("norms.0.weight", unit))
+        k, v, beta, decay = self.token_tables(x, unit)  # k (V, R, H, n), v (V, R, H, n) or None, beta (V, R, H)
+        matrix, constant = _products(k, beta, decay, v)
+        return Maps(matrix, constant, self._start(*k.lo.shape[-2:]), _float32_rounding(k, v, beta, decay))
+
+    def token_tables(self, x: Interval, unit: float) -> tuple[Interval, Interval | None, Interval, Interval]:
+        raise NotImplementedError
+
+    def _start(self, heads: int, n: int) -> Interval:
+        if "start.0" in self.tensors:
+            return self.get("start.0").reshape(heads, n, n)
+        return self.default_start(heads, n)
+
+    def default_start(self, heads: int, n: int) -> Interval:
+        return Interval.of(np.zeros((heads, n, n)))
+
+    def rate(self, x: Interval, name: str, low: float, high: float, unit: float) -> Interval:
+        z = x @ self.get(f"{name}.weight", unit).turned() + self.get(f"{name}.bias", unit)
+        return Interval.of(low, unit) + Interval.of(high - low, unit) * z.sigmoid()
+
+    def read(self, features: Interval, out: Interval, base: Interval, tokens: Ints, right: Ints) -> float:
+        """The margin of head(RMSNorm(base of the token + out features)); `base` is (tokens, dim), `out` (dim, F)."""
+        scaled = self.get("head.weight") * self.get("final_norm.weight")
+        stream = features @ out.turned() + base[tokens]
+        squares = Interval.of(_least_size(stream)) * Interval.of(_least_size(stream))
+        largest = Interval.of(stream.size) * Interval.of(stream.size)
+        dim = Interval.of(float(stream.lo.shape[1]))
+        rms = [(each.total() / dim + Interval.of(NORM_EPSILON)).sqrt() for each in (squares, largest)]
+        length = Interval(rms[0].lo[:, 0] * (1 - 1e-9), rms[1].hi[:, 0] * (1 + 1e-9))
+        return _least_margin(
+            features, scaled @ out, base @ scaled.turned(), self.get("head.bias"), tokens, right, length
+        )
+
+
+class E88Gain(E88):
+    """q, k, v = silu(W x), q and k of length 1; out_h = S^T q."""
+
+    def token_tables(self, x: Interval, unit: float) -> tuple[Interval, Interval | None, Interval, Interval]:
+        heads, n = self._sizes()
+        if "mixers.0.beta.project.weight" not in self.tensors:
+            raise Refused("this is not E88 with gain: it has no beta")
+        _, k, v = self._qkv(x, unit)
+        decay = self.rate(x, "mixers.0.decay.project", 0, 2, unit)
+        beta = self.rate(x, "mixers.0.beta.project", 0, 4, unit)
+        rows = len(x.lo)
+        return k.reshape(rows, 1, heads, n), v.reshape(rows, 1, heads, n), beta.reshape(rows, 1, heads), decay
+
+    def _sizes(self) -> tuple[int, int]:
+        heads = self.tensors["mixers.0.decay.project.weight"].shape[0]
+        return heads, self.tensors["mixers.0.out.weight"].shape[1] // heads
+
+    def _qkv(self, x: Interval, unit: float) -> list[Interval]:
+        heads, n = self._sizes()
+        z = x @ self.get("mixers.0.project.weight", unit).turned()
+        q, k, v = ((z * z.sigmoid()).reshape(len(x.lo), 3, heads, n)[:, part] for part in range(3))
+        return [unit_length(q), unit_length(k), v]
+
+    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+        heads, n = self._sizes()
+        x = rms_norm(self.get("embedding.weight"), self.get("norms.0.weight"))
+        q = self._qkv(x, 0.0)[0]
+        lo, hi = np.empty((len(tokens), heads, n)), np.empty((len(tokens), heads, n))
+        free = Interval.of(q.size).total().hi[tokens, :, 0]  # a column in [-1, 1], read by q
+        lo[:], hi[:] = -free[..., None], free[..., None]
+        for part in parts:
+            for place, (head, column) in enumerate(part.columns):
+                read = part.forms(place, q[tokens, head][:, None, :])
+                lo[:, head, column], hi[:, head, column] = read.lo[:, 0], read.hi[:, 0]
+        features = Interval(lo.reshape(len(tokens), -1), hi.reshape(len(tokens), -1))
+        return self.read(features, self.get("mixers.0.out.weight"), self.get("embedding.weight"), tokens, right)
+
+
+class Reflections(E88):
+    """k = W x of length 1, y = W_2 gelu(W_1 S + b_1) + b_2."""
+
+    alike_columns = True
+
+    def token_tables(self, x: Interval, unit: float) -> tuple[Interval, Interval | None, Interval, Interval]:
+        if "mixers.0.gain.project.weight" not in self.tensors:
+            raise Refused("these are not reflections with gain: they have no gain")
+        heads, writes, n = self._sizes()
+        k = (x @ self.get("mixers.0.keys.weight", unit).turned()).reshape(len(x.lo), writes, heads, n)
+        beta = self.rate(x, "mixers.0.rate.project", 0, 2, unit).reshape(len(x.lo), writes, heads)
+        return unit_length(k), None, beta, self.rate(x, "mixers.0.gain.project", 1, 2, unit)
+
+    def _sizes(self) -> tuple[int, int, int]:
+        heads = self.tensors["mixers.0.gain.project.weight"].shape[0]
+        writes = self.tensors["mixers.0.rate.project.weight"].shape[0] // heads
+        return heads, writes, self.tensors["mixers.0.keys.weight"].shape[0] // heads // writes
+
+    def default_start(self, heads: int, n: int) -> Interval:
+        marked = float(np.float32(0.9)) * (2 * np.eye(n) - 1)
+        return Interval.of(np.broadcast_to(marked, (heads, n, n)))
+
+    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+        heads, _, n = self._sizes()
+        first = self.get("mixers.0.read.weight")
+        hidden = len(first.lo)
+        by_column = first.reshape(hidden, n, heads, n)  # row, head, column of the state
+        total = self.get("mixers.0.read.bias")
+        covered = {column for part in parts for column in part.columns}
+        for part in parts:
+            for place, (head, column) in enumerate(part.columns):
+                total = total + part.forms(place, by_column[:, :, head, column])
+        for head, column in np.ndindex(heads, n):
+            if (head, column) not in covered:
+                free = Interval.of(by_column[:, :, head, column].size).total().hi[:, 0]
+                total = total + Interval(-free, free)
+        base = self.get("embedding.weight") + self.get("mixers.0.out.bias")
+        return self.read(total.gelu(), self.get("mixers.0.out.weight"), base, tokens, right)
+
+
+NETWORKS: dict[str, Callable[[Tensors], Network]] = {
+    "tanh-rnn": TanhRNN, "e88-gain": E88Gain, "e88-gain-reflections": Reflections,
+}  # fmt: skip
+
+
+def rms_norm(x: Interval, weight: Interval) -> Interval:
+    mean = (x * x).total() / Interval.of(float(x.lo.shape[-1]), x.unit)
+    return x / (mean + Interval.of(NORM_EPSILON, x.unit)).sqrt() * weight
+
+
+def unit_length(x: Interval) -> Interval:
+    return x / ((x * x).total().sqrt() + Interval.of(UNIT_EPSILON, x.unit))
+
+
+def _least_size(x: Interval) -> Floats:
+    return np.maximum(np.maximum(x.lo, -x.hi), 0)
+
+
+def _products(k: Interval, beta: Interval, decay: Interval, v: Interval | None) -> tuple[Interval, Interval]:
+    """a H_R ... H_1 (V, H, n, n), where the first write of E88 is not decayed: a I - b k k^T; and c (V, H, n, n)."""
+    tokens, writes, heads, n = k.lo.shape
+    identity = Interval.of(np.broadcast_to(np.eye(n), (tokens, heads, n, n)), k.unit)
+    scale = decay.reshape(tokens, heads, 1, 1)
+    key = [k[:, j].reshape(tokens, heads, n, 1) for j in range(writes)]
+    if v is not None:
+        push = beta[:, 0].reshape(tokens, heads, 1, 1) * (key[0] @ key[0].turned())
+        return identity * scale - push, key[0] @ v[:, 0].reshape(tokens, heads, 1, n)
+    matrix = identity
+    for j in range(writes):
+        matrix = matrix - beta[:, j].reshape(tokens, heads, 1, 1) * (key[j] @ (key[j].turned() @ matrix))
+    return matrix * scale, Interval.of(np.zeros((tokens, heads, n, n)), k.unit)
+
+
+def _float32_rounding(k: Interval, v: Interval | None, beta: Interval, decay: Interval) -> float:
+    """What the operations of one step can be off by in float32, in the order in which a scan makes them, before tanh.
+
+    z is at most `size` and off by at most `off`; each write adds k (v - b (k^T z)), of n + 6 roundings.
+    """
+    tokens, writes, heads, n = k.lo.shape
+    size = np.broadcast_to(decay.size[:, :, None, None], (tokens, heads, n, n)).copy()
+    off = gamma(2, FLOAT32) * size
+    for j in range(writes):
+        key, rate = k.size[:, j], beta.size[:, j, :, None, None] * (decay.size[:, :, None, None] if j == 0 else 1.0)
+        seen = np.ones_like(size) if j == 0 else size
+        value = 0.0 if v is None else v.size[:, j, :, None, :]
+        outer = key[..., None]
+        added = outer * (
+            value
+            + np.maximum(rate, beta.size[:, j, :, None, None]) * np.einsum("vhi,vhij->vhj", key, seen)[:, :, None, :]
+        )
+        carried = outer * rate * np.einsum("vhi,vhij->vhj", key, off)[:, :, None, :]
+        size = size + added
+        off = off + carried + gamma(n + 6, FLOAT32) * (size + added)
+    return float(off.max()) * (1 + 1e-9)
+
+
+def _least_margin(
+    features: Interval, weight: Interval, base: Interval, bias: Interval, tokens: Ints, right: Ints,
+    length: Interval | None,
+) -> float:  # fmt: skip
+    """The least of (base + weight features)_right - (the same)_other, divided by `length`, and the biases apart."""
+    least = np.inf
+    for own in np.unique(right):
+        if own < 0:  # nothing is asked in this state
+            continue
+        rows = right == own
+        others = np.delete(np.arange(len(bias.lo)), own)
+        difference = weight[[own]] - weight[others]
+        above = features[rows] @ difference.turned() + (base[tokens[rows]][:, [own]] - base[tokens[rows]][:, others])
+        if length is not None:
+            above = above / length[rows].reshape(-1, 1)
+        above = above + (bias[[own]] - bias[others])
+        least = min(least, float(above.lo.min(initial=np.inf)))
+    return least

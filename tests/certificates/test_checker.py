@@ -1,0 +1,186 @@
+"""The checker accepts true proofs of hand-made networks, and no proof that was tampered with."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import statetrack as st
+from statetrack.certificates.certify import BROKEN, OPEN, PROVED, Certificate, certify, kind_of, tensors_of
+from statetrack.certificates.checker import Refused, check, hash_of
+from statetrack.certificates.checker import __file__ as checker_file
+from statetrack.certificates.checker.cover import unpacked
+from statetrack.certificates.checker.networks import NETWORKS
+from statetrack.certificates.cover import PointMaps, packed
+from statetrack.models import SequenceModel
+from statetrack.models.witnesses import automaton, permutations, toggle
+
+KINDS = {"centres": "<f8", "radii": "<f8", "next": "<i4"}
+WITNESSES = ("parity by e88-gain", "parity by tanh-rnn", "s3 by reflections")
+
+
+@cache
+def witness(name: str) -> tuple[st.Task, SequenceModel]:
+    if name == "s3 by reflections":
+        elements = st.group("s3").elements
+        return st.task("s3_composition"), permutations(elements, elements)
+    parity = st.task("txc")
+    if name == "parity by e88-gain":
+        return parity, toggle([[0, 1], [1, 0]])
+    machine = parity.automaton  # type: ignore[attr-defined]
+    return parity, automaton(machine.steps, machine.answers)
+
+
+@cache
+def certified(name: str) -> Certificate:
+    return certify(*witness(name))
+
+
+def proof_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    found = certified(name).proof
+    assert found is not None
+    return copy.deepcopy(found), tensors_of(witness(name)[1])
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_witnesses_are_proved(name: str) -> None:
+    found = certified(name)
+    assert found.outcome == PROVED
+    assert found.checked is not None
+    assert found.checked.margin > 0
+    assert found.checked.covers_float32
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_the_maps_of_the_checker_are_those_of_the_model(name: str) -> None:
+    """The equations are written twice; run along random words, both give the same states within float32's error."""
+    task, model = witness(name)
+    network = NETWORKS[kind_of(model)](tensors_of(model))
+    maps, error = PointMaps.of(network), network.float32_error()
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        state, own = model.initial_state(1), maps.start_of(maps.columns)
+        for token in rng.integers(0, task.inputs, 20).tolist():
+            before = state[0].numpy().astype(np.float64).reshape(maps.start.shape)
+            own = np.stack([before[head, :, column] for head, column in maps.columns])
+            _, state = model.step(torch.tensor([token]), state)
+            after = state[0].numpy().reshape(maps.start.shape)
+            there = np.stack([after[head, :, column] for head, column in maps.columns])
+            assert np.abs(maps.image(maps.columns, token, own) - there).max() <= error
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_the_margin_is_below_that_of_the_model(name: str) -> None:
+    """On real rows the logits of the right class are above the others by at least what was proved."""
+    task, model = witness(name)
+    found = certified(name).checked
+    assert found is not None
+    batch = task.sample(40, 64, seed=1)
+    with torch.no_grad():
+        logits = model(torch.from_numpy(batch.inputs.astype(np.int64))).numpy().astype(np.float64)
+    right = np.take_along_axis(logits, batch.targets[..., None].astype(np.int64), 2)[..., 0]
+    np.put_along_axis(logits, batch.targets[..., None].astype(np.int64), -np.inf, 2)
+    assert (right - logits.max(axis=2)).min() >= found.margin
+
+
+def refused(proof: dict[str, Any], tensors: dict[str, Any], why: str | None = None) -> None:
+    with pytest.raises(Refused, match=why):
+        check(proof, tensors)
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+@pytest.mark.parametrize("what", ["moved", "shrunk", "led astray"])
+def test_tampered_proofs_are_refused(name: str, what: str) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        proof, tensors = proof_of(name)
+        cover = proof["covers"][0]
+        centres, radii, following = (unpacked(cover[each], kind).copy() for each, kind in KINDS.items())
+        region = int(rng.integers(len(following)))
+        if what == "moved":
+            centres[region] += 3.0
+        elif what == "shrunk":
+            radii[region] = 0.0
+        else:
+            following[region, 0] = (following[region, 0] + 1 + rng.integers(len(following) - 1)) % len(following)
+        cover |= {each: packed(values, KINDS[each]) for each, values in zip(KINDS, (centres, radii, following))}
+        try:
+            check(proof, tensors)
+        except Refused:
+            continue
+        # What is accepted must be true: only another region that holds the image as well may be led to.
+        assert what == "led astray"
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_another_claim_is_refused(name: str) -> None:
+    proof, tensors = proof_of(name)
+    refused({**proof, "epsilon": 0.5}, tensors)
+    refused({**proof, "epsilon": -1.0}, tensors, "epsilon")
+    other = "s3_composition" if proof["task"] == "txc" else "txc"
+    refused({**proof, "task": other}, tensors, "tokens")
+    flipped = {name: tensor.copy() for name, tensor in tensors.items()}
+    first = next(iter(flipped.values())).reshape(-1)
+    first[0] = np.float32(first[0]) + np.float32(0.5)
+    refused(proof, flipped, "not those")
+
+
+def test_a_wrong_automaton_is_refused() -> None:
+    """The same weights for another task over two symbols and two answers: three ones instead of parity."""
+    proof, tensors = proof_of("parity by e88-gain")
+    refused({**proof, "task": "fsm"}, tensors)
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_weights_that_read_wrongly_are_refused(name: str) -> None:
+    """The answers of two classes exchanged, with a hash that fits: the cover closes and the read-out is wrong."""
+    proof, tensors = proof_of(name)
+    head = {each: tensor[::-1].copy() if each.startswith("head.") else tensor for each, tensor in tensors.items()}
+    refused({**proof, "weights": hash_of(head)}, head, "read-out")
+
+
+def test_what_is_not_a_proof_is_refused_by_verify(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    from statetrack.certificates.checker import verify
+
+    weights, proof = tmp_path / "w.safetensors", tmp_path / "p.json"
+    save_file({name: tensor.contiguous() for name, tensor in witness(WITNESSES[0])[1].state_dict().items()}, weights)
+    for text in ("{}", "[]", '{"weights": 3}', "nonsense", ""):
+        proof.write_text(text)
+        with pytest.raises(Refused):
+            verify(proof, weights)
+
+
+def test_a_network_that_errs_is_never_proved() -> None:
+    """Right on all but words with eleven ones in a row: hard words find it, and no proof is."""
+    task = st.task("txc")
+    length = 11
+    states = [(parity, run) for parity in (0, 1) for run in range(length + 1)]
+    number = {state: place for place, state in enumerate(states)}
+    steps = np.array(
+        [[number[parity ^ bit, min(length, run + 1) if bit else 0] for bit in (0, 1)] for parity, run in states]
+    )
+    answers = np.array([parity if run < length else 1 - parity for parity, run in states])
+    model = automaton(steps, answers)
+    found = certify(task, model)
+    assert found.outcome in (BROKEN, OPEN)
+    assert found.proof is None
+
+
+def test_the_checker_imports_nothing_of_the_search_or_the_models() -> None:
+    for path in Path(checker_file).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for each in names:
+                allowed = ("statetrack.certificates.checker", "statetrack.tasks")
+                assert not each.startswith("statetrack") or each.startswith(allowed), (path.name, each)
+                assert not each.startswith("torch")
