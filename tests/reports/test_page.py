@@ -247,6 +247,18 @@ def test_a_folder_with_failures_alone_is_a_page(tmp_path):
     assert [section.title for section in made.sections] == ["Verdicts", "txc", "About this run"]
 
 
+def test_parts_of_a_sweep_are_counted_together_and_named_until_all_are_there(tmp_path):
+    sweep = sweep_of("made", small_cells()[:18])
+    store = fill(tmp_path, sweep.part(1, 2).cells, "other")
+    save(store, sweep.part(1, 2))
+    assert ("results", f"statetrack sweep made.yaml --out {tmp_path} --part 1/2") in page_of(tmp_path).provenance
+    save(store, sweep.part(2, 2))
+    page = page_of(tmp_path)
+    assert not [line for key, line in page.provenance if "--part" in line]
+    standing = next(table for table in page.tables if table.key == "standing")
+    assert ["made", 9, 0, 0, 0, 0, 9] in standing.rows
+
+
 def test_results_of_another_version_are_named(tmp_path):
     folder = tmp_path / "cells"
     fill(folder, [])

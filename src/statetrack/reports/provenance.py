@@ -45,18 +45,20 @@ def _counted(names: Iterable[str]) -> str:
 def commands(folder: Folder) -> list[str]:
     """The sweeps of the folder, then each training that is of no sweep."""
     sweeps = list(plans.saved(Store.existing(folder.path)))
-    made = [_sweep(each, folder) for each in sweeps]
+    made = [line for each in sweeps for line in _sweep(each, folder)]
     made += _trainings(folder, {cell.key for sweep in sweeps for cell in sweep.cells})
     if len(made) > MOST:
         return [*made[:MOST], f"and {len(made) - MOST} more; every cell is in the table"]
     return made
 
 
-def _sweep(sweep: Sweep, folder: Folder) -> str:
+def _sweep(sweep: Sweep, folder: Folder) -> list[str]:
+    """A line, or one for each of its parts that are here where not all are."""
     name = sweep.name if sweep.shipped else f"{sweep.name}.yaml"
     asked = [split_subject(entry.cell.subject) for entry in sweep.entries if entry.cell.kind == ASK]
     models = [f"--model {shlex.quote(model)}" for model in dict.fromkeys(model for model, _ in asked if model)]
-    return " ".join(["statetrack sweep", shlex.quote(name), *models, "--out", shlex.quote(str(folder.path))])
+    words = ["statetrack sweep", shlex.quote(name), *models, "--out", shlex.quote(str(folder.path))]
+    return [" ".join([*words, *part]) for part in ([["--part", each] for each in sweep.parts] or [[]])]
 
 
 def _trainings(folder: Folder, planned: set[str]) -> list[str]:

@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, open_plain, together
-from statetrack.results import conflicts, replies
+from statetrack.results import conflicts, plans, replies
 from statetrack.results.conflicts import Conflict
 from statetrack.results.diagnosis import FOLDER, of_cell, path_of
 from statetrack.results.networks import HasEvaluations
@@ -161,7 +161,8 @@ def _take_diagnosis(store: Store, home: Store, record: Record) -> bool:
 
 def _take_hidden(store: Store, home: Store) -> None:
     """Plans, and the scratch of cells that are under way, where the target has none of that name."""
-    for path in filter(Path.is_file, _hidden(store, checkpoints=True)):
+    plans.merge(store, home)
+    for path in filter(Path.is_file, _checkpoints(store)):
         target = home.folder / path.relative_to(store.folder)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -211,7 +212,7 @@ def _packed(folder: Path, weights: bool, checkpoints: bool, diagnoses: bool) -> 
     if weights:
         paths += [path for path in folder.glob("*.conflict.safetensors") if SIDE.fullmatch(path.name)]
     paths += [*replies.journals(folder).values(), *replies.aside(folder)]
-    paths += _hidden(store, checkpoints)
+    paths += [*(store.hidden / plans.FOLDER).glob("*.json"), *(_checkpoints(store) if checkpoints else ())]
     return len(cells), sorted(path for path in paths if path.is_file())  # a pipe would make us wait
 
 
@@ -219,11 +220,9 @@ def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]
     yield from ((str(path.relative_to(folder)), path.read_bytes()) for path in paths)
 
 
-def _hidden(store: Store, checkpoints: bool) -> Iterator[Path]:
-    yield from (store.hidden / "plans").glob("*.json")
-    if checkpoints:
-        found = (store.hidden / "work").glob("*/*")
-        yield from (path for path in found if SCRATCH.fullmatch(str(path.relative_to(store.folder))))
+def _checkpoints(store: Store) -> Iterator[Path]:
+    found = (store.hidden / "work").glob("*/*")
+    yield from (path for path in found if SCRATCH.fullmatch(str(path.relative_to(store.folder))))
 
 
 def _stream(file: IO[bytes], archive: Path) -> Any:

@@ -82,7 +82,7 @@ def status(store: Store) -> Status:
     return Status(
         counts=_count(standings.values()),
         sweeps={
-            sweep.name: _count(standing(planned_cell.cell.key, planned_cell.streams) for planned_cell in sweep.entries)
+            sweep.title: _count(standing(planned_cell.cell.key, planned_cell.streams) for planned_cell in sweep.entries)
             for sweep in sweeps
         },
         damaged=[*damaged, *broken],
