@@ -6,7 +6,8 @@ import inspect
 from typing import Any
 
 from statetrack.models import SequenceModel, entry, model, names
-from statetrack.models.custom import load
+from statetrack.models.build import MODULE
+from statetrack.own_code import load
 
 INPUTS, OUTPUTS, ROWS, STEPS = 5, 3, 2, 12
 
@@ -19,7 +20,7 @@ NAMES = list(names())
 
 
 def options_of(name: str) -> set[str]:
-    return set(inspect.signature(load(entry(name).at)).parameters)
+    return set(inspect.signature(load(entry(name).at, *MODULE)).parameters)
 
 
 WITH_STATE = [name for name in NAMES if "learned_start" in options_of(name)]

@@ -16,9 +16,11 @@ import pytest
 from statetrack import plugins
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, catalogue, find, model, names
+from statetrack.models.build import MODULE
 from statetrack.models.catalogue import CATALOGUE, UNKNOWN, entry, lookup, variant
-from statetrack.models.custom import Adapted, load
+from statetrack.models.custom import Adapted
 from statetrack.models.transformer import FeedForward
+from statetrack.own_code import load
 
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; "
 
@@ -65,7 +67,7 @@ def test_a_line_agrees_with_what_it_builds(name: str) -> None:
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_line_names_options_models_and_families_that_exist(name: str) -> None:
     line = CATALOGUE[name]
-    parameters = inspect.signature(load(line.at)).parameters
+    parameters = inspect.signature(load(line.at, *MODULE)).parameters
     assert {line.width, *line.options} <= parameters.keys()
     assert set(catalogue.RECURRENCE) & parameters.keys() <= line.options.keys()  # or `find` could not tell them apart
     assert line.family != UNKNOWN

@@ -18,10 +18,12 @@ from torch import nn
 
 from statetrack import spec, trust
 from statetrack.errors import BadInput
-from statetrack.models.catalogue import entry, is_address
-from statetrack.models.custom import built, load
-from statetrack.models.identity import identity, trusted
+from statetrack.models.catalogue import entry
+from statetrack.models.custom import built
 from statetrack.models.sequence import SequenceModel
+from statetrack.own_code import HASH, is_address, load, own_class
+
+MODULE = nn.Module, "torch.nn.Module"  # what a model is a class of
 
 
 def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:
@@ -40,22 +42,15 @@ def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **op
 def trusted_model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:
     """As `model`, for a name that stands in a file: its code is run only where `statetrack.trust` allows it."""
     line = entry(name)
-    build, sha256 = own_class(name, options.pop("sha256", None)) if is_address(name) else (load(line.at), "")
+    if is_address(name):
+        build, sha256 = own_class(name, options.pop(HASH, None), *MODULE)
+    else:
+        build, sha256 = load(line.at, *MODULE), ""
     check_options(name, build, options)
     with seeded(seed):
         made = built(name, build, inputs=inputs, outputs=outputs, **{**line.options, **options})
     made.text = text_of(name, build, line.options, options, sha256)
     return made
-
-
-def own_class(address: str, sha256: str | None) -> tuple[type[nn.Module], str]:
-    """The class at an address, which should have this hash, and its hash as a text holds it."""
-    behind = identity(address)
-    if sha256 is not None and not behind.is_called(sha256):  # said before trust is asked for, which could not help
-        raise BadInput(f"the code of {address} has changed: its sha256 begins with {behind.text}, not with {sha256}")
-    found = load(address, trusted(address))
-    trust.remember(address, behind.sha256)
-    return found, behind.text
 
 
 def text_of(
@@ -69,7 +64,7 @@ def text_of(
     other = {key: options[key] for key in sorted(options) if key not in defaults or options[key] != defaults[key]}
     plain = {key: tuple(value) if isinstance(value, list) else value for key, value in other.items()}
     plain = {key: "null" if value is None else value for key, value in plain.items()}
-    return spec.write(name if is_address(name) else name.lower(), plain | ({"sha256": sha256} if sha256 else {}))
+    return spec.write(name if is_address(name) else name.lower(), plain | ({HASH: sha256} if sha256 else {}))
 
 
 def check_options(name: str, build: Callable[..., Any], options: dict[str, Any]) -> None:

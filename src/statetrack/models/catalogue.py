@@ -15,6 +15,7 @@ from typing import Any
 
 from statetrack import plugins, spec
 from statetrack.errors import BadInput, unknown
+from statetrack.own_code import is_address
 
 UNKNOWN = "unknown"
 """The family of a model that theory has not been told about."""
@@ -205,11 +206,6 @@ def _installed(point: EntryPoint) -> ModelEntry:
     if not callable(added):
         raise BadInput(f"{point.value} is neither a ModelEntry nor a class")
     return ModelEntry(name, at, about)
-
-
-def is_address(name: str) -> bool:
-    """Whether a name is `file.py:Class` or `package.module:Class`."""
-    return ":" in name
 
 
 def entry(name: str) -> ModelEntry:

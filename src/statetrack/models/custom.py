@@ -1,4 +1,4 @@
-"""A model of one's own: found by its address, wrapped if it is a plain module, and checked on one batch.
+"""A model of one's own: built, wrapped if it is a plain module, and checked on one batch.
 
     class Mine(torch.nn.Module):                      # in mine.py, named as mine.py:Mine
         def __init__(self, inputs, outputs):
@@ -13,23 +13,15 @@ One that also has `initial_state(batch, device)` and `forward_from(ids, state)`,
 from __future__ import annotations
 
 import copy
-import functools
-import importlib
-import importlib.util
-import operator
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from statetrack.errors import BadInput, one_line
-from statetrack.models.identity import WANTED, Identity, identity
+from statetrack.errors import BadInput
 from statetrack.models.sequence import SequenceModel, Shape, State
+from statetrack.own_code import blaming
 
 
 class Adapted(SequenceModel):
@@ -71,76 +63,6 @@ class Adapted(SequenceModel):
                 outputs.append(answer)
             logits = torch.stack(outputs, dim=1)
         return logits, (own,) if self.bare else own
-
-
-def load(address: str, known: Identity | None = None) -> type[nn.Module]:
-    """The class at `file.py:Class` or `package.module:Class`. To import is to run: ask `statetrack.trust` first."""
-    place, _, attribute = address.rpartition(":")
-    behind = known or identity(address)
-    import_anew(behind)
-    module = run_file(Path(place).resolve(), behind.sha256) if place.endswith(".py") else from_package(place)
-    try:
-        target = operator.attrgetter(attribute)(module)
-    except AttributeError:
-        raise BadInput(f"{place} has no {attribute!r}; {WANTED}") from None
-    if not isinstance(target, type) or not issubclass(target, nn.Module):
-        what = f"the class {target.__name__}" if isinstance(target, type) else f"a {type(target).__name__}"
-        raise BadInput(f"{address} is {what}, and not a class of torch.nn.Module; {WANTED}")
-    return target
-
-
-_imported: dict[str, str] = {}  # modules of one's own that models were loaded with, and the hash that each had then
-
-
-def import_anew(behind: Identity) -> None:
-    """Forget the modules behind a model if one of them has changed since it was imported for one."""
-    if any(_imported.get(name, sha256) != sha256 for name, sha256 in behind.own.items()):
-        for name in behind.own:
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-    _imported.update(behind.own)
-
-
-@functools.cache
-def run_file(path: Path, sha256: str) -> ModuleType:
-    """The module that a file makes. An unchanged file is run once, so that all seeds get one and the same class.
-
-    The module's name is made from the path, so that two files of one name do not meet.
-    """
-    name = "statetrack_file_" + "_".join(path.with_suffix("").parts[1:])
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and the like look their module up there
-    with blaming(f"{path} does not run"):
-        spec.loader.exec_module(module)
-    return module
-
-
-def from_package(name: str) -> ModuleType:
-    """Import a module by its dotted name."""
-    with blaming(f"cannot import {name!r}"):
-        return importlib.import_module(name)
-
-
-@contextmanager
-def blaming(what: str, but: Callable[[Exception], bool] = lambda error: False) -> Iterator[None]:
-    """Whatever somebody's code raises becomes one line that begins so, but for some; its traceback is the cause, which
-    `statetrack -v` shows.
-    """
-    try:
-        yield
-    except BadInput:
-        raise
-    except Exception as error:
-        if but(error):
-            raise
-        raise BadInput(f"{what}: {one_line(error)}") from error
-    except SystemExit as error:
-        if type(error) is not SystemExit:  # of our own, which ends a worker
-            raise
-        raise BadInput(f"{what}: it calls sys.exit({error.code if error.code is not None else ''})") from error
 
 
 def built(name: str, build: Callable[..., nn.Module], *, inputs: int, outputs: int, **options: Any) -> SequenceModel:

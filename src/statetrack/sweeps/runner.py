@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statetrack.errors import BadInput
-from statetrack.models.identity import trusted
+from statetrack.identity import trusted
 from statetrack.results import plans
 from statetrack.results.cell import TRAIN
 from statetrack.results.leftovers import tidy

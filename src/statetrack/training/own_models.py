@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from statetrack.models import SequenceModel
-from statetrack.models.custom import blaming, is_ours
+from statetrack.models.custom import is_ours
 from statetrack.models.independence import check_independent
+from statetrack.own_code import blaming
 from statetrack.training.evaluate import GENERALISE, STREAM_TAIL, pass_rows
 from statetrack.training.memory import ran_out_of_memory
 

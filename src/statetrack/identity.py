@@ -23,9 +23,10 @@ from statetrack import trust
 from statetrack.errors import BadInput
 
 OURS = "statetrack"
+OUR_CLASSES = (f"{OURS}.models.", f"{OURS}.tasks.")
 IN_RECORDS = ("torch", OURS)
 STDLIB = sys.stdlib_module_names
-DIGITS = 8  # of a hash, in a model's text
+DIGITS = 8  # of a hash, in the text of a task or a model
 MOST_SOURCES = 2000  # files of one's own
 MOST_BYTES = 2**26  # of one of them
 WANTED = "give file.py:Class or package.module:Class"
@@ -41,7 +42,7 @@ class Identity:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of all of it; empty where there is nothing to hash: our own models, and what is typed in."""
+        """The hash of all of it; empty where there is nothing to hash: what is our own, and what is typed in."""
         lines = [f"{name} {sha256}" for name, sha256 in sorted(self.own.items())]
         lines += [f"{name}=={_version(name)}" for name in sorted(self.packages)]
         if self.file and not lines:
@@ -50,7 +51,7 @@ class Identity:
 
     @property
     def text(self) -> str:
-        """As much of the hash as a model's text holds."""
+        """As much of the hash as the text of a task or a model holds."""
         return self.sha256[:DIGITS]
 
     def is_called(self, text: str) -> bool:
@@ -59,9 +60,9 @@ class Identity:
 
 
 def trusted(address: str) -> Identity:
-    """What stands behind an address, where it may be run (`statetrack.trust`); our own models may always be."""
+    """What stands behind an address, where it may be run (`statetrack.trust`); our own classes may always be."""
     found = identity(address)
-    if not address.startswith(f"{OURS}.models."):
+    if not address.startswith(OUR_CLASSES):
         trust.require(address, found.sha256)
     return found
 
@@ -104,7 +105,7 @@ def _follow(found: Identity, names: Sequence[str]) -> None:
         spec = _spec(name)
         if spec is None or not spec.origin or spec.origin in ("built-in", "frozen"):
             continue
-        if name.partition(".")[0] == OURS or _installed(spec.origin):
+        if name.partition(".")[0] == OURS or is_installed(spec.origin):
             found.packages.add(name.partition(".")[0])
             continue
         content = _read(Path(spec.origin))
@@ -158,7 +159,7 @@ def _places() -> tuple[Path, ...]:
     return tuple(Path(place).resolve() for place in named if place)
 
 
-def _installed(origin: str) -> bool:
+def is_installed(origin: str) -> bool:
     """Whether a file belongs to an installed package or to Python itself, and not to the user."""
     path = Path(origin).resolve()
     return bool({"site-packages", "dist-packages"} & set(path.parts)) or any(

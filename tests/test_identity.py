@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from statetrack import identity as identities
 from statetrack.errors import BadInput
-from statetrack.models import identity as identities
+from statetrack.identity import identity
 from statetrack.models import model
-from statetrack.models.identity import identity
 
 MINE = """
 import torch
