@@ -67,6 +67,17 @@ def test_list_models(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"e88-1l", "mamba2-32l", "linear-rnn", "mlp"} <= set(listed)
 
 
+def test_show_names_the_inputs(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = out(["show", "regex[pattern=(aa)*]", "--length", "4"], capsys)
+    assert shown.startswith('regex[pattern="(aa)*"]: ')  # the name that results have
+    assert "\ninputs    2: a, b\nclasses   2: no, yes\n" in shown
+    alone = out(["show", "regex[pattern=(aa)*,alphabet=a]", "--length", "4"], capsys)
+    assert "\ninputs    1: a\n" in alone
+    assert "\ninputs   2\n" in out(["show", "txc", "--length", "4"], capsys)
+    assert main(["show", "regex[pattern=(cd)*]"]) == 2
+    assert "'c' is not in the alphabet 'ab'; alphabet=... names all inputs" in capsys.readouterr().err
+
+
 def test_show_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     shown = json.loads(out(["show", "s4", "--json"], capsys))
     group = shown["group"]

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from statetrack.tasks.groups import Group
 
 EXAMPLE_LENGTH = 8
+MOST_WORDS = 12  # inputs or classes that are named one by one
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or track_the_stat.median.")],
+    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or mine.py:Mine.")],
     length: Annotated[int, typer.Option(help="The length of rows that the floors are for.")] = 64,
     passport_only: Annotated[
         bool, typer.Option("--passport", help="Only what it is; also for several tasks: all, nc1_groups, ...")
@@ -70,6 +71,8 @@ def _facts(task: Task) -> dict[str, Any]:
         "splits": list(task.splits),
         "inputs": task.inputs,
         "classes": task.outputs,
+        "inputs_in_words": _all_words(task, task.inputs, task.symbol_text),
+        "classes_in_words": _all_words(task, task.outputs, task.answer_text),
         **({"group": _group(task.group_object)} if isinstance(task, GroupTask) else {}),
         "example": _example(task),
     }
@@ -112,9 +115,23 @@ def _words(task: Task, number: int, text: Callable[[int], str]) -> str:
     return cycle_text(task.group_object.elements[number]) if isinstance(task, GroupTask) else text(number)
 
 
+def _all_words(task: Task, count: int, text: Callable[[int], str]) -> list[str]:
+    """All inputs, or classes, in words, where they are few and are not called by their numbers."""
+    words = [_words(task, number, text) for number in range(count)] if count <= MOST_WORDS else []
+    return words if words != [str(number) for number in range(count)] else []
+
+
+def _sized(facts: dict[str, Any], name: str) -> str:
+    """
+    >>> _sized({"inputs": 2, "inputs_in_words": ["a", "b"]}, "inputs")
+    '2: a, b'
+    """
+    return ": ".join(filter(None, [str(facts[name]), ", ".join(facts[f"{name}_in_words"])]))
+
+
 def _print(facts: dict[str, Any]) -> None:
     print(f"{facts['task']}: {facts['title']}\n\n{facts['about']}\n")
-    _print_lines({"inputs": facts["inputs"], "classes": facts["classes"], **facts["parameters"]})
+    _print_lines({**{name: _sized(facts, name) for name in ("inputs", "classes")}, **facts["parameters"]})
     if "group" in facts:
         print(f"\nIts group, {facts['group']['usual_name']}:")
         product = " x ".join(f"Z{order}" for order in facts["group"].get("abelianisation", [])) or "trivial"

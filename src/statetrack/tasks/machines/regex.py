@@ -24,9 +24,12 @@ class Regex(TableTask, WeightedTask):
 
     a is not a member, ab is one, aba is not, abab is one, and ababb cannot become one.
 
-    The inputs are the characters of `alphabet`. A pattern may hold characters of the alphabet, `.` for any of them,
-    classes such as `[abc]`, `[a-c]` and `[^a]`, groups in ( ), alternatives with |, and * + ? for repetition; \ takes
-    the meaning of the next character away. The automaton is minimised.
+    The inputs are the characters of `alphabet`: a and b unless it is given, also where the pattern has no b. So rows of
+    (aa)* hold b, and after the first b nothing matches; `regex[pattern=(aa)*,alphabet=a]` has no other input than a.
+
+    A pattern may hold characters of the alphabet, `.` for any of them, classes such as `[abc]`, `[a-c]` and `[^a]`,
+    groups in ( ), alternatives with |, and * + ? for repetition; \ takes the meaning of the next character away. The
+    automaton is minimised.
     """
 
     pattern: str

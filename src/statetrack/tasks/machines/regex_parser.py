@@ -155,7 +155,7 @@ class _Parser:
         elif character in SPECIAL:
             self.fail(f"{character!r} has no meaning here; write \\{character} for the character itself")
         if character not in self.alphabet:
-            self.fail(f"{character!r} is not in the alphabet {self.alphabet!r}")
+            self.fail(f"{character!r} is not in the alphabet {self.alphabet!r}; alphabet=... names all inputs")
         self.at += 1
         return character
 
