@@ -12,10 +12,10 @@ from statetrack.training import checkpoint, train
 SHORT = {"check_every": 5, "most_checks": 1, "polish": 5, "batch": 4, "warmup": 0, "validation_rows": 16}
 
 
-def archive(folder: Path, subject: str) -> Path:
-    """An archive with one cell whose subject is this text, beside weights that carry the same cell."""
+def archive(folder: Path, subject: str, task: str = "txc") -> Path:
+    """An archive with one cell whose subject and task are these texts, beside weights that carry the same cell."""
     trained = train("txc", "mlp[hidden=4]", length=4, settings=SHORT)
-    cell = Cell("txc", subject, 4, 0, trained.cell.protocol)
+    cell = Cell(task, subject, 4, 0, trained.cell.protocol)
     record = replace(trained.record, cell=cell)
     store = Store(folder / "theirs")
     assert trained.model is not None

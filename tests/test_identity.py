@@ -80,6 +80,16 @@ def test_what_has_changed_is_run_anew(folder: Path) -> None:
     assert model(address, inputs=2, outputs=2).module.table.weight.shape == (2, 16)
 
 
+def test_what_was_imported_before_its_file_changed_is_run_anew(folder: Path) -> None:
+    importlib.import_module("parts.sizes")  # by a notebook
+    (folder / "parts/sizes.py").write_text("WIDTH = 16")
+    for address in (f"{folder}/mine.py:Mine", "mine:Mine"):
+        assert model(address, inputs=2, outputs=2).module.table.weight.shape == (2, 16)
+    (folder / "parts/sizes.py").write_text("WIDTH = 8")
+    for address in (f"{folder}/mine.py:Mine", "mine:Mine"):  # the first brings the new sizes, the second builds on them
+        assert model(address, inputs=2, outputs=2).module.table.weight.shape == (2, 8)
+
+
 def test_nothing_is_run_to_find_it_out(folder: Path) -> None:
     (folder / "parts/__init__.py").write_text("1 / 0")
     assert identity(f"{folder}/mine.py:Mine").own.keys() >= {"parts", "parts.sizes", "parts.deep.cell"}

@@ -15,6 +15,7 @@ pytest.importorskip("torch")
 from statetrack.diagnosis import diagnose_folder
 from statetrack.diagnosis.folder import Selection
 from statetrack.models import model
+from statetrack.reports import page_of
 from statetrack.results.records import DONE
 from statetrack.sweeps import Options, from_blocks, read, run, sweep_of
 from statetrack.sweeps.ray_runner import at_node
@@ -38,6 +39,20 @@ class Mine(torch.nn.Module):
 """
 
 
+TASK = """
+from pathlib import Path
+from statetrack.tasks.finite import BinaryTask
+
+Path({marker!r}).touch()
+
+class Last(BinaryTask):
+    outputs = 2
+
+    def step(self, state, symbol):
+        return symbol
+"""
+
+
 @pytest.fixture(autouse=True)
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user who has run nothing yet."""
@@ -55,6 +70,12 @@ def marker(tmp_path: Path) -> Path:
 def address(tmp_path: Path, marker: Path) -> str:
     (tmp_path / "mine.py").write_text(MINE.format(marker=str(marker)))
     return f"{tmp_path}/mine.py:Mine"
+
+
+@pytest.fixture
+def own_task(tmp_path: Path, marker: Path) -> str:
+    (tmp_path / "last.py").write_text(TASK.format(marker=str(marker)))
+    return f"{tmp_path}/last.py:Last"
 
 
 @pytest.fixture
@@ -126,9 +147,9 @@ def test_cells_from_elsewhere_are_not_handed_to_workers(tmp_path: Path, address:
     assert not marker.exists()
 
 
-def test_workers_run_what_they_are_sent(tmp_path: Path, address: str, settings: Path) -> None:
+def test_workers_run_what_they_are_sent(tmp_path: Path, address: str, own_task: str, settings: Path) -> None:
     settings.write_text("a file where the folder should be")
-    blocks = [{"tasks": ["txc"], "subjects": [address], "lengths": [4], "settings": SHORT}]
+    blocks = [{"tasks": own_task, "subjects": [address], "lengths": [4], "settings": SHORT}]
     planned = from_blocks("mine", blocks)
     assert run(planned, tmp_path / "out", Options(workers=1)).finished == 1
     trust._remembered.clear()  # as it is on another machine
@@ -159,6 +180,70 @@ def test_a_list_that_is_damaged_allows_nothing(settings: Path) -> None:
     trust.require("mine.py:Mine", "ab")
     with pytest.raises(trust.Untrusted):
         trust.require("other.py:Mine", "ab")
+
+
+def leads(folder: Path) -> str:
+    """What a report says before its figures."""
+    return " ".join(line for section in page_of(folder).sections for line in section.lead)
+
+
+def test_a_strangers_task_is_not_run_and_stops_nothing(
+    tmp_path: Path, own_task: str, marker: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    assert main(["unpack", str(archive(tmp_path, "mlp[hidden=4]", own_task)), str(folder)]) == 0
+    assert ["is not run" in each.why for each in diagnose_folder(folder).left_out] == [True]
+    for verb in ("report", "results", "status", "documents"):
+        assert main([verb, str(folder)]) == 0
+    assert f"not at hand here ({own_task} is code of a file that may come from elsewhere" in leads(folder)
+    assert not marker.exists()
+    assert main(["report", str(folder), "--trust", own_task]) == 0
+    assert marker.exists()
+    assert "not at hand" not in leads(folder)
+    (tmp_path / "last.py").unlink()
+    assert f"not at hand here (no file {tmp_path}/last.py" in leads(folder)
+
+
+@pytest.mark.parametrize("subject", ["mlp[hidden=4]", "ask:none random"])
+def test_a_sweep_file_that_names_a_task(
+    tmp_path: Path, own_task: str, subject: str, marker: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    how = f"settings: {SHORT}" if subject.startswith("mlp") else "protocol: ask"
+    (tmp_path / "theirs.yaml").write_text(f"tasks:\n- '{own_task}'\nsubjects: ['{subject}']\nlengths: [4]\n{how}\n")
+    line = ["sweep", str(tmp_path / "theirs.yaml"), "--out", str(tmp_path / "out"), "--workers", "0"]
+    assert main(line) == 2
+    assert f"theirs.yaml, line 2: {own_task} is code of a file" in capfd.readouterr().err
+    assert not marker.exists()
+    assert main([*line, "--trust", own_task]) == 0
+    assert main(line) == 0
+    assert "1 was there before" in capfd.readouterr().out
+    (tmp_path / "last.py").write_text((tmp_path / "last.py").read_text() + "\n# edited\n")
+    assert main([*line, "--trust-code"]) == 0
+    said = capfd.readouterr()
+    assert "0 were there before" in said.out
+    assert f"--trust-code: running {own_task}, sha256 " in said.err
+
+
+def test_a_strangers_cells_of_a_task_are_not_handed_to_workers(tmp_path: Path, own_task: str, marker: Path) -> None:
+    cell = train("txc", "mlp[hidden=4]", length=4, settings=SHORT).cell
+    theirs = sweep_of("theirs", [type(cell)(own_task, "mlp[hidden=4]", 4, 0, cell.protocol)])
+    with pytest.raises(trust.Untrusted):
+        run(theirs, tmp_path / "out", Options(workers=1))
+    assert not marker.exists()
+
+
+def test_an_edited_task_is_another_cell_in_the_same_process(tmp_path: Path, own_task: str) -> None:
+    blocks = [{"tasks": [own_task], "subjects": ["mlp[hidden=4]"], "lengths": [4], "settings": SHORT}]
+    before = from_blocks("mine", blocks).cells[0]
+    (tmp_path / "last.py").write_text((tmp_path / "last.py").read_text() + "\n# edited\n")
+    assert from_blocks("mine", blocks).cells[0].key != before.key
+
+
+def test_an_edited_model_is_another_cell_in_the_same_process(tmp_path: Path, address: str) -> None:
+    blocks = [{"tasks": ["txc"], "subjects": [address], "lengths": [4], "settings": SHORT}]
+    before = from_blocks("mine", blocks).cells[0]
+    (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "\n# edited\n")
+    assert from_blocks("mine", blocks).cells[0].key != before.key
 
 
 @pytest.mark.parametrize("subject", ["os:system[command=true]", "torch.hub:load", "builtins:eval"])

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from statetrack import spec, trust
 from statetrack.errors import BadInput, one_line
@@ -80,6 +81,7 @@ def load(address: str, wanted: type[Kind], called: str, known: Identity | None =
     behind = known or identity(address)
     import_anew(behind)
     module = run_file(Path(place).resolve(), behind.sha256) if place.endswith(".py") else from_package(place)
+    _note_imported(behind)
     try:
         target = operator.attrgetter(attribute)(module)
     except AttributeError:
@@ -90,24 +92,28 @@ def load(address: str, wanted: type[Kind], called: str, known: Identity | None =
     return target
 
 
-_imported: dict[str, str] = {}  # modules of one's own that were loaded by an address, and the hash that each had then
+_imported: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()  # of one's own, with the hash of the file then
 
 
 def import_anew(behind: Identity) -> None:
-    """Forget the modules behind an address if one of them has changed since it was imported."""
-    if any(_is_old(name, sha256) for name, sha256 in behind.own.items()):
-        for name in behind.own:
+    """Forget the modules behind an address, and all that may build on them, if one has changed since its import."""
+    if any(_is_old(sys.modules.get(name), sha256) for name, sha256 in behind.own.items()):
+        for name in behind.own.keys() | {module.__name__ for module in _imported}:
             sys.modules.pop(name, None)
+        _imported.clear()
         importlib.invalidate_caches()
-    _imported.update(behind.own)
 
 
-def _is_old(name: str, sha256: str) -> bool:
-    """Whether an imported module is another than its file: by its hash where it was imported here, else by its time."""
-    if name in _imported or name not in sys.modules:
-        return _imported.get(name, sha256) != sha256
-    file = getattr(sys.modules[name], "__file__", None)
+def _is_old(module: ModuleType | None, sha256: str) -> bool:
+    """Whether a module is another than its file: by its hash where it was imported here, else by its time."""
+    if module is None or module in _imported:
+        return module is not None and _imported[module] != sha256
+    file = getattr(module, "__file__", None)
     return file is not None and Path(file).is_file() and Path(file).stat().st_mtime > BEGAN
+
+
+def _note_imported(behind: Identity) -> None:
+    _imported.update({sys.modules[name]: sha256 for name, sha256 in behind.own.items() if name in sys.modules})
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 A record, an archive and a sweep file come from anywhere, and to import is to run. So what one of them names is refused
 unless the user
 
-    names it in this call:    statetrack train txc mine.py:Mine, model("mine.py:Mine", ...), --trust mine.py:Mine
+    names it in this call:    statetrack train txc mine.py:Mine, task("mine.py:Mine"), --trust mine.py:Mine
     says that all may run:    --trust-code, trust_code=True; what is run is then printed
     has run it before:        this address with this hash stands in the list in the user's own settings folder
 

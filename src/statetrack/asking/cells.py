@@ -27,11 +27,12 @@ from statetrack.asking.solvers import Explicit, Human, Solver, solver, split_sub
 from statetrack.asking.tokens import THOUGHTS
 from statetrack.asking.wording import wording
 from statetrack.errors import BadInput, unknown
+from statetrack.own_code import pinned
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.results.records import FAILED, SKIPPED, AskedRecord, Record, no_result
 from statetrack.results.store import Store
-from statetrack.tasks import Task, task
+from statetrack.tasks import Task, trusted_task
 
 PREFIX, NO_MODEL = "ask:", "none"
 REACHED = "STATETRACK_MODELS"  # a cell does not hold how its model is reached; workers read that from here
@@ -42,7 +43,7 @@ _failing: set[str] = set()  # models whose server gave nothing at all the last t
 def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> CellRequest:
     """The cell, in the words that `ask` uses for it."""
     with checking("tasks"):
-        the_task = _task(task)
+        the_task = _task(pinned(task))
     with checking("subjects"):
         model, who, words = _read(subject)
     with checking("protocol"):
@@ -143,7 +144,7 @@ def _rules(given: dict[str, Any]) -> Rules:
 
 @functools.cache
 def _task(text: str) -> Task:
-    return task(text)
+    return trusted_task(text)
 
 
 @functools.cache

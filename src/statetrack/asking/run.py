@@ -29,7 +29,7 @@ from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import DONE, FAILED, AskedRecord
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 from statetrack.results.store import Store, kept_in
-from statetrack.tasks import Task
+from statetrack.tasks import Task, check_kept
 
 ALL_AT_ONCE = 64  # episodes that a solver without a model takes at a time
 UNFINISHED = (RUNNING, *FAULTS)
@@ -64,6 +64,8 @@ def ask(
         raise BadInput(f"solver {solver.name} needs a model: --model SPEC")
     if seconds is not None and not seconds > 0:
         raise BadInput(f"an episode of {seconds} seconds should have more than 0")
+    if out is not None or store is not None:
+        check_kept(task)
     steps = default_length(rules) if length is None else length
     cells = {sample: cell(task, rules, solver, model, sample, steps, forced) for sample in samples}
     with kept_in(out) as opened:

@@ -90,7 +90,7 @@ def _top(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Show the traceback of what your own model raises.")
+        bool, typer.Option("-v", "--verbose", help="Show the traceback of what your own model or task raises.")
     ] = False,
 ) -> None:
     """Can a sequence model keep track of state, how far, and why does it stop?

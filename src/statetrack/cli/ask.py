@@ -22,7 +22,7 @@ SAMPLES = 250
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as track_the_stat.median, s5 or cups[n=4].")],
+    task: Annotated[str, typer.Argument(help="The task's text, such as s5, cups[n=4] or mine.py:Mine.")],
     model: Annotated[
         str, typer.Option(help="hf:PATH_OR_NAME (also a GGUF file), or PROVIDER/MODEL as Inspect names it.")
     ] = "",

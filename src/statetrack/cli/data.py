@@ -15,7 +15,7 @@ ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or track_the_stat.median.")],
+    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or mine.py:Mine.")],
     count: Annotated[int, typer.Option(help="How many rows.")] = 1000,
     length: Annotated[
         str | None, typer.Option(help="500, several in turn: 64,128,256, or drawn for each row: 3..1024.")

@@ -7,11 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from statetrack import trust
+from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json
 
 
 def command(
     folder: Annotated[Path | None, typer.Argument(help="A folder of results to judge by.", show_default=False)] = None,
+    trusted: TrustedCode = None,
+    trust_code: TrustCode = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List what two of the documents that statetrack grew from predict, section by section, with the verdict.
@@ -24,7 +28,8 @@ def command(
 
     Example: statetrack documents results
     """
-    told = [*judged(folder)]
+    with trust.trusting(*(trusted or ()), everything=trust_code):
+        told = [*judged(folder)]
     if as_json:
         print_json(told)
         return

@@ -15,7 +15,7 @@ COLUMNS = {"rtc": ("position", "input"), "txc": ("linear logit", "position"), "f
 
 def command(
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TASK]...", help="Tasks, such as s5 or fsm[k=5].")
+        list[str] | None, typer.Argument(metavar="[TASK]...", help="Tasks, such as s5, fsm[k=5] or mine.py:Mine.")
     ] = None,
     length: Annotated[int, typer.Option(help="The length of rows.")] = 64,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

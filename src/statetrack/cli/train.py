@@ -20,7 +20,7 @@ MOST_SEEDS = 4096  # replicas of one model
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as txc or fsm[k=5,p=0.05].")],
+    task: Annotated[str, typer.Argument(help="The task's text, such as txc, fsm[k=5,p=0.05] or mine.py:Mine.")],
     model: Annotated[
         str, typer.Argument(help="A model's name, NAME[option=value], file.py:Class or package.module:Class.")
     ],

@@ -42,7 +42,7 @@ from statetrack.models import SequenceModel
 from statetrack.models.custom import as_model, own_name
 from statetrack.results.diagnosis import NO_SECTION, POINTS, Diagnosis, rounded, to_dict
 from statetrack.results.sections import SHAPES, Section
-from statetrack.tasks import Task, task
+from statetrack.tasks import Task, given_task
 from statetrack.tasks.base import check_size
 from statetrack.theory.floors.strategies import position_floor
 from statetrack.training.weights import frozen
@@ -74,7 +74,7 @@ def diagnose(
     >>> found["conclusion"], found["automaton"]["equal"]
     ('stays apart', True)
     """
-    the_task = task(task_or_name) if isinstance(task_or_name, str) else task_or_name
+    the_task = given_task(task_or_name)
     if not isinstance(model, nn.Module):
         raise BadInput(f"a trained model is a torch.nn.Module, not a {type(model).__name__}")
     check_size(trained, 1, seed, 0)

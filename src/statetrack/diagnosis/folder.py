@@ -12,6 +12,7 @@ from statetrack.errors import BadInput, one_line, show_cause
 from statetrack.results import Cell, Damage, Store, TrainingRecord
 from statetrack.results import diagnosis as files
 from statetrack.results.diagnosis import ERROR, LeftOut, left_out, why_not
+from statetrack.tasks import trusted_task
 from statetrack.training.weights import load
 
 
@@ -80,8 +81,8 @@ def _one(store: Store, cell: Cell, wanted: Selection, tally: FolderProgress, sho
 
     far = {} if wanted.stream is None else {"stream": wanted.stream}
     found = diagnose(
-        cell.task, load(store, cell), length=wanted.length, trained=cell.length, seed=cell.seed, tick=tick,
-        word=_known_word(store, cell), **far,
+        trusted_task(cell.task), load(store, cell), length=wanted.length, trained=cell.length, seed=cell.seed,
+        tick=tick, word=_known_word(store, cell), **far,
     )  # fmt: skip
     files.write(store, replace(files.of_dict(found), cell=cell))
 

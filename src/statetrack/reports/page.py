@@ -15,7 +15,7 @@ from statetrack.reports.folder import Folder
 from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import Table
 from statetrack.results.plans import RULES
-from statetrack.tasks import task as make_task
+from statetrack.tasks import trusted_task
 from statetrack.verdicts.documents import DESIGN, PERMUTATIONS
 from statetrack.verdicts.judge import JudgedSentence, counts
 from statetrack.verdicts.outcomes import OUTCOMES
@@ -164,7 +164,7 @@ def _task(folder: Folder, task: str) -> Section | None:
 def _about_task(name: str) -> list[str]:
     """What the task asks, in its own words."""
     try:
-        return [first_sentence(type(make_task(name)).__doc__)]
+        return [first_sentence(type(trusted_task(name)).__doc__)]
     except BadInput as error:
         return [f"This task is not at hand here ({error}); theory says nothing of it."]
 

@@ -36,7 +36,7 @@ from statetrack.errors import BadInput, shortened, unknown
 from statetrack.results.cell import ASK
 from statetrack.results.kinds import WrongPart
 from statetrack.results.plans import PlannedCell, Sweep, united
-from statetrack.sweeps.kinds import KINDS, addresses, load, module_of
+from statetrack.sweeps.kinds import KINDS, code_named, load, module_of
 
 SHIPPED = Path(__file__).parent / "shipped"
 PRODUCT = ("tasks", "subjects", "lengths", "seeds")
@@ -99,7 +99,7 @@ def read(
 def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] = KINDS) -> Sweep:
     """A sweep from a Python list of blocks. Code that they name is named by the caller, and may be run."""
     data = [dict(block) for block in blocks]
-    with trust.trusting(*(address for block in data for address in addresses(block.get("subjects", ())))):
+    with trust.trusting(*(address for block in data for address in code_named(block))):
         return expand(Document(f"sweep {name}", {"blocks": data}, {}), name, (), kinds)
 
 

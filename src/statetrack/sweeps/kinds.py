@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from statetrack import spec
 from statetrack.errors import MissingExtra
+from statetrack.own_code import addresses
 from statetrack.results.cell import ASK, TRAIN, Cell
 from statetrack.results.kinds import Kind
 from statetrack.results.plans import PlannedCell, Sweep
@@ -35,15 +35,21 @@ def sweep_of(name: str, cells: Iterable[Cell], kinds: Mapping[str, str] = KINDS)
     return Sweep(name, "", tuple(PlannedCell(cell, module_for(cell, kinds)) for cell in dict.fromkeys(cells)))
 
 
-def addresses(subjects: Iterable[Any], kinds: Mapping[str, str] = KINDS) -> list[str]:
-    """Where subjects that are trained have code of somebody's own, each once.
+def code_of(cells: Iterable[Cell]) -> list[str]:
+    """The addresses of somebody's own code that cells run: that of tasks, and of models that are trained."""
+    texts = [text for cell in cells for text in (cell.task, *([cell.subject] if cell.kind == TRAIN else []))]
+    return addresses(dict.fromkeys(texts))
 
-    >>> addresses(["mlp", "counter.py:Counter[width=8]", "counter.py:Counter", "ask:hf:SmolLM2 implicit"])
-    ['counter.py:Counter']
+
+def code_named(block: Mapping[str, Any]) -> list[str]:
+    """The same for a block of a sweep.
+
+    >>> code_named({"tasks": "lamp.py:Lamp", "subjects": ["mlp", "mine.py:Mine[width=8]", "ask:hf:SmolLM2 implicit"]})
+    ['lamp.py:Lamp', 'mine.py:Mine']
     """
-    texts = [subjects] if isinstance(subjects, str) else [text for text in subjects if isinstance(text, str)]
-    trained = [text for text in texts if module_of(text, kinds) == kinds.get(TRAIN) and ":" in text]
-    return list(dict.fromkeys(name for text in trained if ":" in (name := spec.parse(text)[0])))
+    tasks, subjects = ([held] if isinstance(held := block.get(key, ()), str) else held for key in ("tasks", "subjects"))
+    trained = [text for text in subjects if isinstance(text, str) and module_of(text) == KINDS[TRAIN]]
+    return addresses([*tasks, *trained])
 
 
 def load(module: str) -> Kind:

@@ -10,11 +10,10 @@ from pathlib import Path
 from statetrack.errors import BadInput
 from statetrack.identity import trusted
 from statetrack.results import plans
-from statetrack.results.cell import TRAIN
 from statetrack.results.leftovers import tidy
 from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
-from statetrack.sweeps.kinds import KINDS, addresses
+from statetrack.sweeps.kinds import code_of
 from statetrack.sweeps.local import Tick, WorkerDevice, in_process, places, with_workers
 from statetrack.sweeps.schedule import Schedule, SweepProgress
 
@@ -66,7 +65,7 @@ def run(
     asked_for = in_workers or (chosen.device == "cuda" and not chosen.ray)  # a GPU that is not there is refused now
     devices = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
     where = devices if in_workers else []
-    for address in addresses(entry.cell.subject for entry in sweep.entries if entry.kind == KINDS[TRAIN]):
+    for address in code_of(sweep.cells):
         trusted(address)  # else it is refused here: workers, also those on other machines, run what they are sent
     store = Store(Path(folder))
     plans.save(store, sweep)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from statetrack.results.cell import Cell
 from statetrack.results.plans import PlannedCell
-from statetrack.sweeps.kinds import addresses
+from statetrack.sweeps.kinds import code_of
 
 BUSY, MEMORY, LOST = "busy", "out of memory", "lost"
 
@@ -64,7 +64,7 @@ class Unit:
     @property
     def code(self) -> list[str]:
         """The addresses of code that it runs. Its runner has asked whether that may be, before it was sent anywhere."""
-        return addresses([self.cells[0].subject])
+        return code_of(self.cells[:1])
 
     def of(self, cells: Iterable[Cell], **changes: object) -> Unit:
         """The same work for some of the cells."""

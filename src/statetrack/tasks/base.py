@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from statetrack import spec
 from statetrack.errors import BadInput
+from statetrack.own_code import HASH
 from statetrack.tasks import draws
 from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.plain import plain_text
@@ -68,6 +69,8 @@ class Task(ABC):
     numbers: ClassVar[bool] = False  # inputs and answers are plain numbers, and data files write them as such
     opening: ClassVar[str] = "You will be shown a stream, one input a message."  # the first words of a dialogue
     tag: ClassVar[str] = "answer"  # what stands before the colon of an answer
+    code_at: ClassVar[str] = ""  # of one's own, named as file.py:Class: the address, and the hash of its code
+    code_sha256: ClassVar[str] = ""
 
     # ---- what a task defines -----------------------------------------------------------------------------------------
 
@@ -188,13 +191,14 @@ class Task(ABC):
 
     @property
     def name(self) -> str:
-        """The task's one text, with the parameters that differ from their defaults."""
-        return spec.write(self.label, self._set_parameters())
+        """The task's one text, with the parameters that differ from their defaults, and the hash of one's own code."""
+        own = {HASH: self.code_sha256} if self.code_sha256 else {}
+        return spec.write(self.code_at or self.label, self._set_parameters() | own)
 
     @property
     def label(self) -> str:
         """The name without parameters."""
-        return self.base_name
+        return self.base_name or type(self).__name__.lower()
 
     def _set_parameters(self) -> dict[str, Any]:
         """The parameters that differ from their defaults."""

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from statetrack import plugins, spec
+from statetrack import plugins, spec, trust
 from statetrack.errors import BadInput, unknown
+from statetrack.own_code import HASH, addresses, blaming, is_address
 from statetrack.tasks.base import Task, needed, parameter_types
+from statetrack.tasks.own import checked, own_kind
 
 CLASSES = {
     "rtc": "machines.rtc:RTC",
@@ -49,22 +51,59 @@ SUFFIX = "_composition"
 
 
 def task(text: str) -> Task:
-    """The task that a text names.
+    """The task that a text names, also as `file.py:Class` or `package.module:Class`: who names code may run it.
 
     >>> task("fsm[k=5,p=0.05]").name
     'fsm[k=5,p=0.05]'
     >>> task("RTC").name, task("s5").name, task("parity").name
     ('rtc', 's5_composition', 'txc')
     """
+    with trust.trusting(*addresses([text])):
+        return trusted_task(text)
+
+
+def trusted_task(text: str) -> Task:
+    """As `task`, for a text that stands in a file: its code is run only where `statetrack.trust` allows it."""
     name, given = spec.parse(text)
+    if is_address(name):
+        kind = own_kind(name, given.pop(HASH, None))
+        with blaming(f"cannot build {name}"):
+            return checked(build(kind, given, {}))
     kind, fixed = _find(name)
     return build(kind, given, fixed)
+
+
+def given_task(task_or_name: Task | str, kept: bool = False) -> Task:
+    """The task that a caller gives, by its text or as it is; where its results are kept, it must have a name."""
+    if isinstance(task_or_name, str):
+        given = task(task_or_name)
+    elif isinstance(task_or_name, Task):
+        given = task_or_name
+    else:
+        made = isinstance(task_or_name, type) and issubclass(task_or_name, Task)
+        hint = f": {task_or_name.__name__}() would be one" if made else ""
+        raise BadInput(f"a task is a name or a statetrack.Task, not a {type(task_or_name).__name__}{hint}")
+    if kept:
+        check_kept(given)
+    return given
+
+
+def check_kept(the_task: Task) -> None:
+    """Refuse to keep results of a task that does not say where its code is (BadInput): after an edit of its class they
+    could not be told from those before.
+    """
+    kind = type(the_task).__name__
+    if not (the_task.code_sha256 or type(the_task).__module__.startswith("statetrack.tasks.") or _is_offered(the_task)):
+        raise BadInput(
+            f"{kind} given as an object does not say where its code is, so its results cannot be kept: "
+            f"give its name, such as file.py:{kind}, or leave out `out`"
+        )
 
 
 def build(kind: type[Task], given: dict[str, str], fixed: dict[str, Any]) -> Task:
     """Make a task of this kind from parameters that are still text."""
     hints = parameter_types(kind)
-    label = fixed.get("group", kind.base_name)
+    label = kind.code_at or fixed.get("group", kind.base_name)
     for key in given:
         if key not in hints:
             raise BadInput(f"{label} has no parameter {key!r}; it has {', '.join(hints)}")
@@ -90,6 +129,8 @@ def _find(name: str) -> tuple[type[Task], dict[str, Any]]:
         return GroupTask, {"group": group}
     if (title := _as_name(lower)) in titles():
         return _load(CLASSES[titles()[title]]), {}
+    if lower.endswith(".py"):
+        raise BadInput(f"a task from a file needs its class: {name}:Class")
     raise unknown("task", name, known_names())
 
 
@@ -116,6 +157,11 @@ def _kind(point: EntryPoint) -> type[Task]:
     if not isinstance(kind, type) or not issubclass(kind, Task):
         raise BadInput(f"{point.value} is not a class of statetrack.Task")
     return kind
+
+
+def _is_offered(the_task: Task) -> bool:
+    point = _offered().get(the_task.label)
+    return point is not None and type(the_task) is _kind(point)
 
 
 def _check_offer(point: EntryPoint) -> None:

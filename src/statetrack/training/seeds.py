@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from statetrack import spec, trust
+from statetrack import trust
 from statetrack.errors import refusing_unknown
 from statetrack.files import check_writable
 from statetrack.formatting import without_hash
+from statetrack.own_code import addresses
 from statetrack.results import Cell
 from statetrack.results.store import kept_in
-from statetrack.tasks import Task
-from statetrack.tasks import task as task_of
+from statetrack.tasks import Task, given_task
 from statetrack.training.bar import training_bar
 from statetrack.training.curves import Callback
 from statetrack.training.loop import Report
@@ -47,7 +47,7 @@ def train(
 ) -> Result:  # fmt: skip
     """Train one model on one task at one length, and test it there, on longer rows, and on hard words.
 
-    task      a task's text, "txc" or "fsm[k=5]", or a task: `st.task("txc")`
+    task      a task's text, "txc" or "fsm[k=5]", a class of yours as "file.py:Class", or a task: `st.task("txc")`
     model     a model's name, "gru" or "gru[hidden=32]", a class of yours as "file.py:Class", or a torch module
     length    of the rows trained on
     seed      of the weights and of the rows
@@ -112,17 +112,17 @@ def train_many(
     >>> [result.cell.seed for result in results]
     [0, 1]
     """
-    the_task = task_of(task) if isinstance(task, str) else task
+    the_task = given_task(task, kept=out is not None)
     rules = protocol_of(protocol).with_changes(**Protocol.changes(locals(), settings))
     place = pick_device(device)
     check_numbers(length, seeds, stream, words)
     stream = int(stream)
     fuse_from()
-    with trust.trusting(*([spec.parse(model)[0]] if isinstance(model, str) else [])):
+    with trust.trusting(*addresses([task, model])):
         subject = subject_of(model, the_task, kept=out is not None)
         cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
         streams = (stream,) if stream else ()
-        called = f"{the_task.name}, {without_hash(subject)}"
+        called = f"{without_hash(the_task.name)}, {without_hash(subject)}"
         with kept_in(out) as store, training_bar(called, progress) as (moved, testing):
             job = Job(the_task, model, cells, rules, place, streams, words, _both(moved, report),
                       _both(testing, tick), warn, callback)  # fmt: skip

@@ -11,7 +11,7 @@ from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, trusted_model
 from statetrack.models.custom import as_model, own_name
 from statetrack.results import Cell, Store, TrainingRecord
-from statetrack.tasks import Task, task
+from statetrack.tasks import Task, trusted_task
 from statetrack.training import checkpoint
 from statetrack.training.protocol import plain
 
@@ -66,7 +66,7 @@ def load(store: Store, cell: Cell) -> SequenceModel:
     record = store.read(cell)
     if "training" in note and isinstance(record, TrainingRecord) and note["training"] != record.training.fingerprint:
         raise BadInput(f"{path.name} holds the weights of another training of this cell")
-    loaded = built(cell.subject, task(cell.task), cell.seed)
+    loaded = built(cell.subject, trusted_task(cell.task), cell.seed)
     expected = loaded.state_dict()
     for name in [*expected, *weights]:
         if name not in weights or name not in expected:

@@ -13,7 +13,7 @@ from functools import cache
 
 from statetrack.errors import BadInput
 from statetrack.models.catalogue import lookup
-from statetrack.tasks import task
+from statetrack.tasks import trusted_task
 from statetrack.theory.predictions.predict import CANNOT, EVERY, predict
 from statetrack.verdicts.measurements import Measurement, most
 from statetrack.verdicts.networks import Network, networks
@@ -41,7 +41,7 @@ def adequacy(judged: Sequence[Network], results: Iterable[Measurement]) -> Adequ
     first, trained = judged[0].first, judged[0].trained
     beside = [one for one in networks(results) if _same_trainer(one, judged[0])]
     try:
-        symbols = max(2, task(first.task).inputs)
+        symbols = max(2, trusted_task(first.task).inputs)
     except BadInput as error:
         return Adequacy(False, f"the task is not at hand ({error})")
     flip_flop = "flip_flop" if symbols == 2 else f"flip_flop[symbols={symbols}]"
@@ -75,7 +75,6 @@ def _in_its_place(beside: list[Network], judged: Measurement, name: str, length:
     return Adequacy(False, f"theory denies it {name}, and no task that it grants was solved at {length:,}")
 
 
-@cache
 def denied(model: str, name: str, length: int) -> bool:
     """Whether theory says that the model has no weights for a task, already at this length.
 
@@ -85,14 +84,19 @@ def denied(model: str, name: str, length: int) -> bool:
     try:
         line = lookup(model)
         at_once = line is not None and line.family in ALWAYS_DENIED
-        return predict(model, task(name)).outcome == CANNOT and (at_once or length > SHORT)
+        return _predicted(model, name) == CANNOT and (at_once or length > SHORT)
+    except BadInput:
+        return False
+
+
+def granted(model: str, name: str) -> bool:
+    try:
+        return _predicted(model, name) == EVERY
     except BadInput:
         return False
 
 
 @cache
-def granted(model: str, name: str) -> bool:
-    try:
-        return predict(model, task(name)).outcome == EVERY
-    except BadInput:
-        return False
+def _predicted(model: str, name: str) -> str:
+    """What theory says; a task that is not at hand (BadInput) is looked for again the next time."""
+    return predict(model, trusted_task(name)).outcome

@@ -19,7 +19,7 @@ from statetrack.results.evaluations import END, SOLVED, OnRows, is_solved
 from statetrack.results.networks import HasEvaluations, Tested
 from statetrack.results.records import DIVERGED
 from statetrack.results.schema import BadRecord
-from statetrack.tasks import task
+from statetrack.tasks import trusted_task
 from statetrack.theory.floors.strategies import position_floor
 from statetrack.verdicts.documents import DESIGN_TRAINING
 
@@ -229,7 +229,6 @@ def _end_floor(record: TrainingRecord, length: int) -> float | None:
     return end_floor(record.cell.task, length)
 
 
-@functools.lru_cache(maxsize=1024)
 def end_floor(text: str, length: int) -> float | None:
     """What the best answer for each position scores over the last 32; None where nothing is asked there, or the task is
     one of somebody's own that is not at hand.
@@ -238,9 +237,14 @@ def end_floor(text: str, length: int) -> float | None:
     (0.5, 1.0)
     """
     try:
-        by_position = position_floor(task(text), length).by_position[-END:]
-    except BadInput:
+        return _known_end_floor(text, length)
+    except BadInput:  # which is not remembered: it may be at hand later
         return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _known_end_floor(text: str, length: int) -> float | None:
+    by_position = position_floor(trusted_task(text), length).by_position[-END:]
     known = by_position[np.isfinite(by_position)]
     return float(known.mean()) if len(known) else None
 

@@ -21,7 +21,7 @@ from statetrack.formatting import plural, shown
 from statetrack.intervals import rate_bounds
 from statetrack.models.catalogue import lookup
 from statetrack.results import AskedRecord
-from statetrack.tasks import task
+from statetrack.tasks import trusted_task
 from statetrack.theory.algebra.passport import passport
 from statetrack.verdicts.documents import SHORTEST, DocumentPrediction
 from statetrack.verdicts.measurements import Measurement, grouped
@@ -40,13 +40,17 @@ def judge(prediction: DocumentPrediction, records: list[Measurement], asked: Seq
     return RULES[prediction.key](samples, trained)
 
 
-@cache
 def _group(name: str) -> tuple[int, bool] | None:
-    """The order of a task's group, and whether it is solvable; None where it is no group."""
+    """The order of a task's group, and whether it is solvable; None where it is no group, or not at hand."""
     try:
-        found = passport(task(name)).group
+        return _known_group(name)
     except BadInput:
         return None
+
+
+@cache
+def _known_group(name: str) -> tuple[int, bool] | None:
+    found = passport(trusted_task(name)).group
     return (found.order, found.solvable) if found else None
 
 

@@ -52,6 +52,15 @@ def test_the_episode_is_in_the_log(run):
     assert [place["accuracy"] for place in summary([record])["by_position"]] == [1, 1, 1, 1, 1, 0]
 
 
+def test_a_task_of_ones_own(run, tmp_path):
+    file = tmp_path / "mine.py"
+    head = "from statetrack.tasks.finite import BinaryTask\n\nclass Mine(BinaryTask):\n    outputs = 2\n"
+    file.write_text(head + "    def step(self, state, symbol):\n        return symbol\n")
+    log = run(st.ask(task=f"{file}:Mine", samples=2, length=3), solver=st.random())
+    assert metrics(log)["episodes"] == 2
+    assert log.samples[0].metadata["task"] == find_task(f"{file}:Mine").name
+
+
 def test_the_result_keys(run):
     until = {85: 3, 47: 5, 83: 12}  # by the first number of seeds 0, 1, 2
 

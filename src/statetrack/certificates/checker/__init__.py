@@ -31,7 +31,7 @@ import numpy as np
 from statetrack.certificates.checker.cover import Chosen, Part, follow
 from statetrack.certificates.checker.networks import NETWORKS, Tensors
 from statetrack.certificates.checker.rounding import Refused
-from statetrack.tasks import task as named_task
+from statetrack.tasks import trusted_task
 from statetrack.tasks.finite import explore
 
 MOST_STATES = 100_000  # of a task
@@ -74,7 +74,7 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
     """Check a proof that was read against weights by name."""
     if told["weights"] != hash_of(tensors):
         raise Refused("the weights are not those that the proof is about")
-    task, epsilon = named_task(told["task"]), float(told["epsilon"])
+    task, epsilon = trusted_task(told["task"]), float(told["epsilon"])
     if told["network"] not in NETWORKS:
         raise Refused(f"{told['network']} is not a network that can be checked; those are {', '.join(NETWORKS)}")
     if not 0 <= epsilon < 1:

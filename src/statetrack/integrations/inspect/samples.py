@@ -14,8 +14,7 @@ from statetrack import spec
 from statetrack.asking import Dialogue, Episode, Rules, dialogue
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.replies import MessageHistory
-from statetrack.tasks import Task
-from statetrack.tasks import task as find_task
+from statetrack.tasks import Task, trusted_task
 
 MOST_SAMPLES = 1_000_000
 
@@ -74,4 +73,4 @@ def dialogue_of(metadata: dict[str, Any]) -> Dialogue:
     if not {"task", "rules", "sample", "length"} <= metadata.keys():
         raise BadInput("this solver plays statetrack's tasks only (statetrack/track_the_stat, statetrack/ask, ...)")
     how = Rules(**metadata["rules"])
-    return dialogue(find_task(metadata["task"]), how, metadata["sample"], metadata["length"])
+    return dialogue(trusted_task(metadata["task"]), how, metadata["sample"], metadata["length"])

@@ -121,7 +121,7 @@ def ask(
     """Any task of statetrack's, turn by turn or whole.
 
     Args:
-        task: A task's text, such as txc, fsm[k=5] or s5_composition; `statetrack list tasks` names them.
+        task: A task's text, such as txc, fsm[k=5] or mine.py:Mine; `statetrack list tasks` names those that are there.
         samples: How many sequences.
         length: Inputs in a sequence; 300 turn by turn and 20 whole where none is given.
         compat: Count as Track the Stat's original does.

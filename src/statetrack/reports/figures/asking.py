@@ -15,7 +15,7 @@ from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import DATA, Row, View
 from statetrack.reports.folder import AskedCell, FailedSample, Folder
 from statetrack.results.records import EpisodeRecord as KeptEpisode
-from statetrack.tasks import task as make_task
+from statetrack.tasks import trusted_task
 from statetrack.verdicts.measurements import grouped
 
 
@@ -129,7 +129,7 @@ def length_rows(task: str, episodes: Sequence[AskedCell]) -> list[Row]:
 
 def chance(task: str) -> float | None:
     try:
-        return 1 / make_task(task).outputs
+        return 1 / trusted_task(task).outputs
     except BadInput:  # a task that is not at hand
         return None
 
