@@ -13,6 +13,7 @@ import pytest
 
 import statetrack as st
 from statetrack.asking import Reply, Request, Rules, Tokens, cells, solver
+from statetrack.asking.metrics import overview
 from statetrack.asking.run import ask
 from statetrack.asking.solvers import Explicit, Human, split_subject
 from statetrack.cli import main
@@ -165,6 +166,22 @@ def test_a_server_that_fails_is_tried_once_more_and_the_next_run_goes_on(tmp_pat
     assert run(sweep, tmp_path, HERE).counts == {"done": 3}
     assert server.asked == 3 * 3  # three turns each are not asked again
     assert (episodes(tmp_path)[0].max_length, episodes(tmp_path)[0].tokens["sent"]) == (6, 600)
+
+
+def test_what_a_server_failed_is_no_number_in_tables(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of three is answered to its end; the others are censored after turn 3, and have no length in the CSV."""
+    run(from_blocks("whole", [block(["ask:some/model"])]), tmp_path, HERE)
+    server.fail_at = 4
+    run(from_blocks("served", [block(["ask:some/model"], seeds=3)]), tmp_path, HERE)
+    assert main(["results", str(tmp_path), "--csv", "-"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    told = sorted((row["status"], row["max_length"], row["answers"], row["ended"]) for row in rows)
+    assert told == [("done", "6", "6", "done"), ("failed", "", "3", "server"), ("failed", "", "3", "server")]
+    (row,) = overview(Store(tmp_path).records())
+    assert (row["episodes"], row["failed"], row["avg_max_length"]) == (1, 2, 6)
+    assert (row["half failed by turn"], row["95 %"]) == ("> 6", "1 to > 6")  # one episode alone, and two in part
 
 
 def test_samples_go_side_by_side_and_what_was_not_asked_has_failed(tmp_path: Path, server: Server) -> None:

@@ -1,15 +1,13 @@
-"""The counts by hand, and the survival curve against a published example."""
+"""The counts by hand."""
 
 from __future__ import annotations
-
-import random
 
 import numpy as np
 import pytest
 
 import statetrack as st
 from statetrack.asking import Rules, Tokens, dialogue, estimate, results, summary
-from statetrack.asking.metrics import by_position, falls_below, kaplan_meier, median_survival, steps, survival
+from statetrack.asking.metrics import by_position, falls_below, steps
 from statetrack.results.records import EpisodeRecord
 
 
@@ -35,33 +33,6 @@ def test_the_result_keys_by_hand() -> None:
     assert results([]) == {}
 
 
-def test_the_freireich_trial() -> None:
-    """6-MP arm of Freireich et al. 1963, the standard worked example: S at 6, 7, 10, 13, 16, 22, 23 weeks."""
-    times = [6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35]
-    failed = [True] * 3 + [False, True, False, True, False, False, True, True] + [False] * 3 + [True] * 2 + [False] * 5
-    curve = kaplan_meier(times, failed)
-    assert [point["time"] for point in curve] == [6, 7, 10, 13, 16, 22, 23]
-    shares = [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448]
-    assert [round(point["share"], 3) for point in curve] == shares
-    assert (curve[0]["low"], curve[0]["high"]) == pytest.approx((0.620, 0.952), abs=5e-4)
-    assert median_survival(curve) == 23
-
-
-def test_without_censoring_survival_is_the_share_left() -> None:
-    chance = random.Random(1)
-    lengths = [chance.randint(0, 20) for _ in range(50)]
-    curve = survival([record("+" * n + "x") for n in lengths])
-    for point in curve:
-        assert point["share"] == pytest.approx(sum(n + 1 > point["time"] for n in lengths) / 50)
-        assert point["low"] <= point["share"] <= point["high"]
-
-
-def test_an_interruption_is_censored() -> None:
-    curve = survival([record("++x"), record("+", "server"), record("+++++", "limit"), record("+++", "done")])
-    assert [(point["time"], point["at_risk"]) for point in curve] == [(3, 3)]
-    assert curve[0]["share"] == pytest.approx(2 / 3)
-
-
 def test_steps_and_positions() -> None:
     records = [record("+x+", changes="-10"), record("++x", changes="-01")]
     assert steps(records)["change"] == {"accuracy": 0.0, "n": 2, "interval": pytest.approx([0, 0.658], abs=1e-3)}
@@ -74,8 +45,22 @@ def test_the_summary_says_how_episodes_ended_and_what_they_cost() -> None:
     assert found["ended"] == {"done": 0, "wrong": 1, "format": 0, "refusal": 0, "context": 0, "limit": 0, "server": 1,
                               "truncated": 0, "time": 0}  # fmt: skip
     assert found["tokens"]["sent"] == 20
-    assert found["accuracy"]["n"] == 2
+    assert (found["episodes"], found["failed"], found["accuracy"]["n"]) == (1, 1, 1)
     assert summary([]) == {"episodes": 0}
+
+
+@pytest.mark.parametrize("fault", ["server", "context", "truncated", "time", "running"])
+def test_what_a_server_failed_is_in_no_mean(fault: str) -> None:
+    """Neither with the turns that it answered nor with none; for survival it counts as long as it was seen."""
+    good = [record("+++x"), record("+x")]
+    with_failures = [*good, record("", fault), record("++++++", fault)]
+    assert results(with_failures) == results(good)
+    one, two = summary(good), summary(with_failures)
+    changed = {name for name in one if one[name] != two[name]}
+    assert changed - {"ended"} == {"failed", "tokens", "survival", "half_failed_by"}
+    assert two["half_failed_by"]["turn"] == 4
+    assert results([record("", fault)]) == {}
+    assert summary([record("", fault)]) == {"episodes": 0, "failed": 1}
 
 
 def test_where_accuracy_falls_below_a_half() -> None:

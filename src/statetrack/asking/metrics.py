@@ -1,13 +1,13 @@
 """What is counted over episodes, from what is kept of them alone: a folder of results can be counted again.
 
 results, summary     the numbers of one group of episodes, with their n and intervals
-survival             how long episodes last, by Kaplan and Meier: those cut off count as long as they were seen
 overview             many records in one table: a row for each task, subject, length and set of rules
+
+How long episodes last is told in `survival`.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from statetrack.asking.episode import DONE, FAILURES, FORMAT, INTERRUPTIONS, LETTERS, REFUSAL, RIGHT
+from statetrack.asking.episode import DONE, FAILURES, FAULTS, FORMAT, INTERRUPTIONS, LETTERS, REFUSAL, RIGHT, RUNNING
 from statetrack.asking.rules import FORCED, how
+from statetrack.asking.survival import half_failed, survival
 from statetrack.asking.tokens import Tokens
-from statetrack.intervals import Z95, grouped_wilson, places_above, wilson
+from statetrack.intervals import grouped_wilson, places_above, wilson
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import FAILED, FINISHED, AskedRecord, EpisodeRecord, Record
 
@@ -43,17 +44,20 @@ def max_length(episode: EpisodeRecord, compat: bool = False) -> int:
 
 
 def results(episodes: Sequence[EpisodeRecord], compat: bool = False) -> dict[str, float]:
-    """The result keys of Track the Stat; an empty dict for no episodes. The standard deviation is the population's."""
-    if not episodes:
+    """The result keys of Track the Stat; an empty dict where no episode counts. The standard deviation is the
+    population's.
+    """
+    whole = counted(episodes)
+    if not whole:
         return {}
-    lengths = [max_length(episode, compat) for episode in episodes]
+    lengths = [max_length(episode, compat) for episode in whole]
     return {
         "avg_max_length": float(np.mean(lengths)),
         "stddev_max_length": float(np.std(lengths)),
         "median_max_length": float(median(lengths)),
         "max_max_length": max(lengths),
         "min_max_length": min(lengths),
-        "violation_rate": float(np.mean([is_violation(episode) for episode in episodes])),
+        "violation_rate": float(np.mean([is_violation(episode) for episode in whole])),
     }
 
 
@@ -62,22 +66,33 @@ def is_violation(episode: EpisodeRecord) -> bool:
     return any(LETTERS[kind] in episode.outcomes for kind in (FORMAT, REFUSAL))
 
 
+def counted(episodes: Iterable[EpisodeRecord]) -> list[EpisodeRecord]:
+    """Those that count for a mean: what a server failed, or a person left, says nothing of who was asked."""
+    return [episode for episode in episodes if episode.ended not in (RUNNING, *FAULTS)]
+
+
 def summary(episodes: Sequence[EpisodeRecord], compat: bool = False) -> dict[str, Any]:
-    """The result keys with their n and intervals, and what one number hides."""
-    if not episodes:
-        return {"episodes": 0}
-    violations = sum(map(is_violation, episodes))
+    """The result keys with their n and intervals, and what one number hides.
+
+    Episodes that a server failed are in no mean; they count for survival as long as they were seen.
+    """
+    whole = counted(episodes)
+    failed = len(episodes) - len(whole)
+    if not whole:
+        return {"episodes": 0, **({"failed": failed} if failed else {})}
     return {
-        **results(episodes, compat),
+        "half_failed_by": half_failed(episodes).to_dict(),
+        **results(whole, compat),
         "counting": "original" if compat else "0..length",
-        "episodes": len(episodes),
-        "avg_interval": mean_interval([max_length(episode, compat) for episode in episodes]),
-        "violation_interval": list(wilson(violations, len(episodes))),
-        "accuracy": accuracy(episodes),
+        "episodes": len(whole),
+        "failed": failed,
+        "avg_interval": mean_interval([max_length(episode, compat) for episode in whole]),
+        "violation_interval": list(wilson(sum(map(is_violation, whole)), len(whole))),
+        "accuracy": accuracy(whole),
         "ended": ended(episodes),
-        "steps": steps(episodes),
+        "steps": steps(whole),
         "survival": survival(episodes),
-        "by_position": by_position(episodes),
+        "by_position": by_position(whole),
         "tokens": tokens(episodes).to_dict(),
     }
 
@@ -129,50 +144,6 @@ def by_position(episodes: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     ]
 
 
-def survival(episodes: Sequence[EpisodeRecord]) -> list[dict[str, float]]:
-    """The share of episodes without an error after each turn; those that were cut off or got through are censored."""
-    failed = [episode.max_length < len(episode.outcomes) for episode in episodes]
-    times = [episode.max_length + event for episode, event in zip(episodes, failed)]
-    return kaplan_meier(times, failed)
-
-
-def kaplan_meier(times: Sequence[int], failed: Sequence[bool]) -> list[dict[str, float]]:
-    """The survival curve: one point for every time at which something failed.
-
-    S(t) = prod over t_i <= t of (1 - d_i / n_i), where d_i of the n_i that are still under observation fail at t_i. The
-    interval is Greenwood's on the scale log(-log S), which stays inside 0..1:
-
-        var log(-log S) = sum d_i / (n_i (n_i - d_i)) / (log S)^2
-
-    Three episodes: one fails at turn 2, one is cut off after turn 3, one fails at turn 4. After turn 2 there are 2 of 3
-    left, 2/3; at turn 4 a single one is left, and it fails.
-
-    >>> [(point["time"], round(point["share"], 3)) for point in kaplan_meier([2, 3, 4], [True, False, True])]
-    [(2, 0.667), (4, 0.0)]
-    """
-    share, greenwood, curve = 1.0, 0.0, []
-    for time in sorted({time for time, event in zip(times, failed) if event}):
-        at_risk = sum(other >= time for other in times)
-        failures = sum(event and other == time for other, event in zip(times, failed))
-        share *= 1 - failures / at_risk
-        greenwood += failures / (at_risk * (at_risk - failures)) if failures < at_risk else 0.0
-        low, high = _survival_interval(share, greenwood)
-        curve.append({"time": time, "share": share, "low": low, "high": high, "at_risk": at_risk})
-    return curve
-
-
-def median_survival(curve: Sequence[dict[str, float]]) -> float | None:
-    """The first time by which at least half have failed; None where it was not seen."""
-    return next((point["time"] for point in curve if point["share"] <= 0.5), None)
-
-
-def _survival_interval(share: float, greenwood: float) -> tuple[float, float]:
-    if share <= 0:
-        return 0.0, 0.0
-    width = Z95 * math.sqrt(greenwood) / abs(math.log(share))
-    return share ** math.exp(width), share ** math.exp(-width)
-
-
 def tokens(episodes: Sequence[EpisodeRecord]) -> Tokens:
     return sum((Tokens(**episode.tokens) for episode in episodes), Tokens())
 
@@ -198,7 +169,8 @@ def falls_below(scores: Sequence[tuple[int, float]], threshold: float = 0.5) -> 
 
 
 def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """A row for all samples of one kind. Those that a server failed are in no number but their own, `failed`.
+    """A row for all samples of one kind. Those that a server failed are in no number but their own, `failed`, and, as
+    far as they were answered, in the turn by which half have failed.
 
     Input tokens are those of a server without memory, which receives the whole history at every turn; of them new are
     those that had to be processed.
@@ -214,8 +186,11 @@ def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
     """With a column for failures where there are any in the folder."""
-    episodes = [record.episode for record in group if isinstance(record, AskedRecord) and record.finished]
-    spent, counted = tokens(episodes), results(episodes)
+    asked = [record for record in group if isinstance(record, AskedRecord)]
+    episodes = [record.episode for record in asked if record.finished]
+    spent, found = tokens(episodes), results(episodes)
+    turns = cell.protocol.get("way") == "turns"
+    half = half_failed([record.episode for record in asked])
     return {
         "task": cell.task,
         "subject": cell.subject,
@@ -223,8 +198,10 @@ def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
         "length": cell.length,
         "episodes": len(episodes),
         **({"failed": len(group) - len(episodes)} if failures else {}),
-        "avg_max_length": counted.get("avg_max_length") if cell.protocol.get("way") == "turns" else None,
-        "violation_rate": None if FORCED in cell.protocol else counted.get("violation_rate"),
+        "half failed by turn": half.text if turns or not half.seen else None,
+        "95 %": half.between if turns else None,
+        "avg_max_length": found.get("avg_max_length") if turns else None,
+        "violation_rate": None if FORCED in cell.protocol else found.get("violation_rate"),
         "accuracy": accuracy(episodes)["accuracy"],
         "input tokens": spent.sent,
         "of them new": spent.new,

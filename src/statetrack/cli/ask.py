@@ -67,7 +67,6 @@ def command(
     from statetrack.asking.engines import engine
     from statetrack.asking.run import ask
     from statetrack.asking.secrets import guard
-    from statetrack.results.records import DONE
 
     if samples < 1 or first < 0 or batch < 1:
         raise BadInput(f"--samples {samples} and --batch {batch} should be at least 1, --first {first} at least 0")
@@ -93,12 +92,13 @@ def command(
         print(f"statetrack: {plural(samples, 'sample')} in the hands of others, and none asked", file=sys.stderr)
         raise typer.Exit(1)
     episodes = [record.episode for record in records]
-    whole = [record.episode for record in records if record.status == DONE]  # a server's failure is in no mean
     cell = records[0].cell
     summary = {"task": cell.task, "subject": cell.subject, "length": cell.length, "protocol": cell.protocol,
                **({"chance": 1 / chosen.outputs} if way == "whole" else {}),
-               **core.summary(whole, compat), "unfinished": samples - len(whole), "ended": metrics.ended(episodes),
-               "tokens": metrics.tokens(episodes).to_dict()}  # fmt: skip
+               **core.summary(episodes, compat)}  # fmt: skip
+    whole = summary["episodes"]
+    summary |= {"unfinished": samples - whole, "ended": metrics.ended(episodes),
+                "tokens": metrics.tokens(episodes).to_dict()}  # fmt: skip
     if teacher_forced:  # a pass tells the canonical reply from any other, and no more
         summary |= {"violation_rate": None, "violation_interval": None}
     if as_json:
@@ -107,7 +107,7 @@ def command(
         print_summary(summary)
         if out:
             print(f"\n{plural(len(records), 'result')} in {out}")
-    if len(whole) < samples:
+    if whole < samples:
         print(f"statetrack: {_failures(records, samples, out)}", file=sys.stderr)
         raise typer.Exit(1)
 
@@ -144,12 +144,14 @@ def _print_estimate(
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """The result keys, then what they hide; of questions that hold the whole row, what one answer can tell."""
+    """How long episodes last, and what that hides; of questions that hold the whole row, what one answer can tell."""
     whole = summary["protocol"].get("way") == "whole"
     asked = plural(summary["episodes"], "question" if whole else "episode")
     counted = "one answer each" if whole else f"counted {summary['counting']}"
     print(f"{summary['task']}, {summary['subject']}: {asked} of {plural(summary['length'], 'input')}, {counted}\n")
     print_table(["", "value", "95 %"], _of_questions(summary) if whole else _of_dialogues(summary))
+    if summary["failed"]:
+        print(f"\nfailed by the server, and in no mean: {plural(summary['failed'], 'episode')}")
     print("\nended: " + ", ".join(f"{count} {kind}" for kind, count in summary["ended"].items() if count))
     if any(summary["tokens"].values()):
         print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
@@ -161,10 +163,12 @@ def _of_questions(summary: dict[str, Any]) -> list[list[Any]]:
 
 
 def _of_dialogues(summary: dict[str, Any]) -> list[list[Any]]:
-    from statetrack.asking.metrics import median_survival
+    from statetrack.asking.survival import HalfFailed
 
-    low, high = summary["avg_interval"]
+    half, (low, high) = summary["half_failed_by"], summary["avg_interval"]
+    found = HalfFailed(half["turn"], half["interval"][0], half["interval"][1], half["seen"])
     return [
+        ["half have failed by turn", found.text, found.between],
         ["avg_max_length", f"{summary['avg_max_length']:.3f}", f"{low:.3f} to {high:.3f}"],
         ["stddev_max_length", f"{summary['stddev_max_length']:.3f}", ""],
         ["median_max_length", f"{summary['median_max_length']:g}", ""],
@@ -174,7 +178,6 @@ def _of_dialogues(summary: dict[str, Any]) -> list[list[Any]]:
         ["accuracy of all answers", *_share(summary["accuracy"])],
         ["  where the answer changes", *_share(summary["steps"]["change"])],
         ["  where it stays", *_share(summary["steps"]["no_change"])],
-        ["half have failed by turn", median_survival(summary["survival"]) or "-", ""],
     ]
 
 

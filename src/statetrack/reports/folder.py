@@ -17,7 +17,7 @@ from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecor
 from statetrack.results.cell import ASK
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
 from statetrack.results.plans import RULES, oldest_rules
-from statetrack.results.records import DIVERGED, FAILED, FINISHED
+from statetrack.results.records import DIVERGED, FAILED, FINISHED, EpisodeRecord
 from statetrack.verdicts.ablations import ComparedCell
 from statetrack.verdicts.comparison import seen_in
 from statetrack.verdicts.measurements import grouped
@@ -62,6 +62,7 @@ class FailedSample:
     length: int
     protocol: str
     by_server: bool
+    episode: EpisodeRecord | None = None  # as far as it was answered
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,8 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) ->
             folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample))
         else:
             cut_off = isinstance(sample, AskedRecord) and sample.episode.ended != SERVER
-            folder.unanswered.append(FailedSample(cell.task, label, cell.length, protocol, not cut_off))
+            answered = sample.episode if isinstance(sample, AskedRecord) else None
+            folder.unanswered.append(FailedSample(cell.task, label, cell.length, protocol, not cut_off, answered))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))

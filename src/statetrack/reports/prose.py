@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from statetrack.formatting import plural, shown, verb
 from statetrack.reports import figure_data
@@ -171,18 +172,27 @@ def _asked(folder: Folder, task: str) -> str:
     every = asking.summary_rows(folder, task)
     rows = [row for row in every if row["episodes"]]
     turns = {each.model for each in folder.asked(task) if not asking.is_whole(each)}
-    last = {row["model"]: row[asking.LASTED] for row in rows if row["model"] in turns}
+    last = {row["model"]: row for row in rows if row["model"] in turns}
     share = {row["model"]: row for row in rows if row["model"] not in turns and row["right answers"] is not None}
     said = []
     if last:
-        best = sorted(last, key=lambda model: -last[model])[: 2 * MOST_NAMED]
-        said.append("turns before the first error: " + ", ".join(f"{model} {last[model]:,.1f}" for model in best))
+        best = sorted(last, key=lambda model: -last[model][asking.LASTED])[: 2 * MOST_NAMED]
+        said.append("half of the episodes have failed by turn: " + ", ".join(_half(last[model]) for model in best))
     if share:
         best = sorted(share, key=lambda model: -share[model]["right answers"])[: 2 * MOST_NAMED]
         told = (f"{model} {shown(share[model]['right answers'])} at {share[model]['length']:,}" for model in best)
         said.append("right final answers: " + ", ".join(told))
     said += [f"{row['model']}: {row['without a result']}" for row in every if row.get("without a result")]
     return f"On {task}, {'; '.join(said)}." if said else ""
+
+
+def _half(row: dict[str, Any]) -> str:
+    """
+    >>> _half({"model": "hf:tiny", asking.HALF: "4", f"{asking.HALF}, 95 %": "2 to 9"})
+    'hf:tiny 4 (2 to 9)'
+    """
+    between = row[f"{asking.HALF}, 95 %"]
+    return f"{row['model']} {row[asking.HALF]}" + (f" ({between})" if between != row[asking.HALF] else "")
 
 
 def _lost(found: dict[str, TrackedLength]) -> str:

@@ -186,8 +186,9 @@ def episodes(folder: Folder, task: str) -> Table | None:
     names = list(rows[0])
     return Table(
         f"{slug(task)}-episodes", f"{task}: the dialogues",
-        "Turns answered rightly before the first error (average with its 95 % interval), the turn by which half had "
-        "failed, the share of right answers, of episodes with a reply that held no answer, and what it cost.",
+        "The turn by which half of the episodes had failed (Kaplan-Meier, with its 95 % interval; > 300: not within "
+        "300 turns), turns answered rightly before the first error (average with its 95 % interval over episodes), the "
+        "share of right answers, of episodes with a reply that held no answer, and what it cost.",
         [name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows], download=True,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from statetrack.errors import need
 from statetrack.files import together
-from statetrack.results.records import Record
+from statetrack.results.records import AskedRecord, Record
 from statetrack.results.store import Store
 
 LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
@@ -44,6 +44,10 @@ def _row(record: Record, notes: Notes) -> Row:
         "status": record.status, "reason": record.reason,
     }  # fmt: skip
     numbers = {key: value for key, value in _flat("", record.flat()) if key not in first}
+    if isinstance(record, AskedRecord):
+        numbers["answers"] = len(record.episode.outcomes)
+        if not record.finished:  # so that a mean over the column does not take it for a result
+            numbers["max_length"] = None
     settings = {f"protocol.{key}": value for key, value in _flat("", cell.protocol) if key != "name"}
     return first | numbers | settings
 

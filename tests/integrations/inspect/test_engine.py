@@ -114,7 +114,7 @@ def test_a_failure_that_stays_is_the_servers_and_never_a_wrong_answer(served, ki
     assert WORDS.get(kind, "") in record.detail
     assert len(record.detail.splitlines()) == 1
     assert len(server.bodies) >= 4
-    assert results([record])["violation_rate"] == 0
+    assert results([record]) == {}  # in no mean, neither as wrong nor with its two turns
     # a second run takes up what was kept, and asks for the rest alone
     server.bodies.clear()
     server.script = lambda n, body: good("[mode: 85]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import subprocess
 import sys
 import zipfile
@@ -66,6 +67,22 @@ def test_a_failing_server_ends_the_run_and_a_second_run_continues(run, key):
         assert [record.max_length for record in records(again)] == [6, 6, 6]
         assert len(server.bodies) == asked + 6  # the two that were done are not asked again
         assert KEY not in contents(again.location)
+
+
+def test_a_failing_server_has_no_score_even_where_errors_are_scored(run, key):
+    def script(n: int, body: dict[str, Any]) -> Answer:
+        fails = len(body["messages"]) == 6 and body["messages"][1]["content"] == "85"
+        return error(401, "no") if fails else good(mode_of(body))
+
+    with serve(script) as server:
+        model = get_model("openai-api/local/tiny", base_url=server.url, memoize=False)
+        log = run(st.track_the_stat(samples=3, turns=6), model, fail_on_error=False, max_retries=0, score_on_error=True)
+    failed = next(sample for sample in log.samples if sample.error)
+    assert math.isnan(failed.scores["episode"].value)
+    [scored] = log.results.scores
+    assert (scored.scored_samples, scored.unscored_samples) == (2, 1)
+    found = {name: each.value for name, each in scored.metrics.items()}
+    assert (found["episodes"], found["avg_max_length"], found.get("half_failed_by")) == (2, 6, None)
 
 
 def test_statetrack_ask_says_what_failed_and_goes_on(tmp_path, key, capsys):

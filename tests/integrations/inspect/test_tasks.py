@@ -87,6 +87,21 @@ def test_each_epoch_is_an_episode(run):
     found = metrics(log)
     assert (found["episodes"], found["min_max_length"], found["max_max_length"]) == (2, 2, 5)
     assert found["stddev_max_length"] == pytest.approx(1.5)
+    assert (found["half_failed_by"], found["half_failed_low"], found.get("half_failed_high")) == (3, 1, None)
+
+
+def test_epochs_of_one_sample_are_no_new_samples(run):
+    """Two samples, one of which is always right: five epochs of each tell no more than one."""
+
+    async def answer(said: Said) -> str:
+        return "[answer: 1]"
+
+    task = {"task": "txc", "way": "whole", "samples": 2, "length": 3}
+    once, often = (metrics(run(st.ask(**task), scripted("one", answer), epochs=epochs)) for epochs in (1, 5))
+    assert (once["accuracy"], once["n"], often["accuracy"], often["n"]) == (0.5, 2, 0.5, 10)
+    assert once["stderr"] == pytest.approx(0.5**1.5)
+    assert often["stderr"] == pytest.approx(0.5)  # from one sample to the other: 1 and 0
+    assert often["low"] <= once["low"] < once["high"] <= often["high"]
 
 
 def test_metrics_of_nothing():

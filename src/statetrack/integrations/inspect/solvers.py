@@ -52,9 +52,10 @@ def plays(who: asking.Solver) -> Solver:
                 output = ModelOutput.from_content(who.name, reply.text)
             episode.receive(reply)
             state.store.set(RECORD, for_log(episode.record()))
-            state.output = output
-            if not reply.failure:
-                state.messages = [*chat.of(request.messages), output.message]
+            if output is not None:
+                state.output = output
+                if not reply.failure:
+                    state.messages = [*chat.of(request.messages), output.message]
         state.store.set(RECORD, for_log(episode.record()))
         if episode.status in FAULTS:
             raise ModelFailed(episode.detail)
@@ -63,7 +64,7 @@ def plays(who: asking.Solver) -> Solver:
     return solve
 
 
-async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[ModelOutput, Reply]:
+async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[ModelOutput | None, Reply]:
     """The model's reply. Errors of the server are retried by Inspect as its user wants; what only we can see to be
     unusable (empty, cut off) is asked for again here."""
     spent = NO_TOKENS
@@ -75,7 +76,7 @@ async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[
         except LimitExceededError:
             raise
         except Exception as error:
-            raise ModelFailed(said(error)) from None
+            return None, Reply(failure=SERVER, detail=said(error), tokens=spent)
         reply = read(output, room)
         spent += reply.tokens
         if reply.failure != SERVER:

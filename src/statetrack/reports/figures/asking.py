@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from statetrack.asking import metrics
-from statetrack.asking.metrics import median_survival
 from statetrack.asking.rules import FORCED
+from statetrack.asking.survival import half_failed
+from statetrack.asking.survival import survival as curve_of
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.reports.figures import charts
@@ -28,7 +29,7 @@ def _by_turns(view: View) -> list[AskedCell]:
     return [each for each in view.episodes if not is_whole(each)]
 
 
-def groups(episodes: Sequence[AskedCell]) -> dict[tuple[str, str, int], list[AskedCell]]:
+def groups(episodes: Sequence[AskedCell]) -> dict[Group, list[AskedCell]]:
     """Episodes that differ in their sample alone, by model, protocol and length."""
     ordered = sorted(episodes, key=lambda each: (each.protocol, each.length, each.sample))
     return grouped(ordered, lambda each: (each.model, each.protocol, each.length))
@@ -38,14 +39,25 @@ def _kept(episodes: Sequence[AskedCell]) -> list[KeptEpisode]:
     return [each.record.episode for each in episodes]
 
 
-def survival_rows(episodes: Sequence[AskedCell]) -> list[Row]:
+Group = tuple[str, str, int]
+
+
+def _cut_off(failed: Sequence[FailedSample]) -> dict[Group, list[KeptEpisode]]:
+    """What was answered of the episodes that a server failed: seen for so long, and then no more."""
+    answered = [each for each in failed if each.episode is not None and each.episode.outcomes]
+    same = grouped(answered, lambda each: (each.model, each.protocol, each.length))
+    return {group: [each.episode for each in found if each.episode is not None] for group, found in same.items()}
+
+
+def survival_rows(episodes: Sequence[AskedCell], failed: Sequence[FailedSample] = ()) -> list[Row]:
     """The Kaplan-Meier curve of each group as steps, from all at turn 0 to the last turn that was seen."""
-    rows = []
+    rows, cut_off = [], _cut_off(failed)
     for (model, protocol, length), same in groups(episodes).items():
-        shared = {"model": model, "protocol": protocol, "length": length, "episodes": len(same)}
-        points = metrics.survival(_kept(same))
-        last = max(len(each.record.episode.outcomes) for each in same)
-        begin = {"time": 0, "share": 1.0, "low": 1.0, "high": 1.0, "at_risk": len(same)}
+        seen = [*_kept(same), *cut_off.get((model, protocol, length), [])]
+        shared = {"model": model, "protocol": protocol, "length": length, "episodes": len(seen)}
+        points = curve_of(seen)
+        last = max(len(each.outcomes) for each in seen)
+        begin = {"time": 0, "share": 1.0, "low": 1.0, "high": 1.0, "at_risk": len(seen)}
         end = {**(points[-1] if points else begin), "time": last}
         ends = [end] if not points or last > points[-1]["time"] else []
         rows += [shared | point for point in (begin, *points, *ends)]
@@ -53,7 +65,8 @@ def survival_rows(episodes: Sequence[AskedCell]) -> list[Row]:
 
 
 def survival(view: View) -> Figure | None:
-    task, rows = view.where, survival_rows(_by_turns(view))
+    task = view.where
+    rows = survival_rows(_by_turns(view), view.folder.failed(task))
     if not rows:
         return None
     series = view.folder.drawn(row["model"] for row in rows)
@@ -161,7 +174,7 @@ def by_length(view: View) -> Figure | None:
     )  # fmt: skip
 
 
-LASTED = "right before the first error"
+HALF, LASTED = "half failed by turn", "right before the first error"
 
 
 def summary_rows(folder: Folder, task: str) -> list[Row]:
@@ -170,23 +183,27 @@ def summary_rows(folder: Folder, task: str) -> list[Row]:
     """
     finished = groups(folder.asked(task))
     failed = grouped(folder.failed(task), lambda each: (each.model, each.protocol, each.length))
+    cut_off = _cut_off(folder.failed(task))
     rows = []
     for key in dict.fromkeys((*finished, *failed)):
         (model, _, length), same = key, finished.get(key, [])
         told = {"without a result": no_answers(failed.get(key, []), len(same))} if failed else {}
-        rows.append({"model": model, "length": length, "episodes": len(same), **_counted(same), **told})
+        numbers = _counted(same, cut_off.get(key, []))
+        rows.append({"model": model, "length": length, "episodes": len(same), **numbers, **told})
     return sorted(rows, key=lambda row: (row[LASTED] is None, -(row[LASTED] or 0.0)))
 
 
-def _counted(same: Sequence[AskedCell]) -> Row:
+def _counted(same: Sequence[AskedCell], cut_off: Sequence[KeptEpisode]) -> Row:
     if not same:
-        return dict.fromkeys((LASTED, "95 %", "half failed by turn", "right answers", "replies without an answer",
+        return dict.fromkeys((HALF, f"{HALF}, 95 %", LASTED, "95 %", "right answers", "replies without an answer",
                               "tokens in", "tokens out", "seconds"))  # fmt: skip
-    found = metrics.summary(_kept(same))
+    found, half = metrics.summary(_kept(same)), half_failed([*_kept(same), *cut_off])
     tokens, (low, high) = found["tokens"], found["avg_interval"]
+    whole = is_whole(same[0])
     return {
+        HALF: None if whole else half.text, f"{HALF}, 95 %": None if whole else half.between,
         LASTED: round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}",
-        "half failed by turn": median_survival(found["survival"]), "right answers": found["accuracy"]["accuracy"],
+        "right answers": found["accuracy"]["accuracy"],
         "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
         "tokens out": tokens["generated"], "seconds": round(sum(each.record.seconds or 0.0 for each in same), 1),
     }  # fmt: skip
