@@ -18,7 +18,7 @@ test: .venv/.all
 	$(BIN)/python -m pytest $(PYTEST)
 
 # On another Python, without torch: what has to work there, and the examples in its docstrings.
-TORCH_FREE := tasks theory results data verdicts reports cli
+TORCH_FREE := tasks theory results data verdicts reports notebook cli
 test-torch-free: .venv-torch-free/.made
 	.venv-torch-free/bin/python -m pytest $(PYTEST) $(TORCH_FREE:%=tests/%) $(TORCH_FREE:%=src/statetrack/%)
 

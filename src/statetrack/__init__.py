@@ -16,20 +16,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from statetrack import display
 from statetrack.errors import BadInput, MissingExtra, need
 from statetrack.version import __version__ as __version__
+
+display.made_by("statetrack.notebook.inline")
 
 if TYPE_CHECKING:
     from statetrack.diagnosis import diagnose
     from statetrack.models import model
+    from statetrack.notebook import ResultsFolder, load
+    from statetrack.reports import report
     from statetrack.tasks import Batch, Task, task
     from statetrack.tasks.groups.build import group
     from statetrack.tasks.groups.group import Group
     from statetrack.training import Result, train, train_many
 
 __all__ = [
-    "BadInput", "Batch", "Group", "MissingExtra", "Result", "Task", "diagnose", "group", "model", "task", "train",
-    "train_many",
+    "BadInput", "Batch", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "diagnose", "group", "load",
+    "model", "report", "task", "train", "train_many",
 ]  # fmt: skip
 
 _WITH_TORCH = {
@@ -39,6 +44,7 @@ _WITH_TORCH = {
 _PLACES = _WITH_TORCH | {
     "Batch": "statetrack.tasks", "Task": "statetrack.tasks", "task": "statetrack.tasks",
     "Group": "statetrack.tasks.groups", "group": "statetrack.tasks.groups",
+    "ResultsFolder": "statetrack.notebook", "load": "statetrack.notebook", "report": "statetrack.reports",
 }  # fmt: skip
 
 

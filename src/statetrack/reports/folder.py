@@ -136,10 +136,26 @@ def read(path: Path) -> Folder:
     """Read the folder once; what is damaged or cannot be read is left out and named."""
     store = Store.existing(path)
     folder = Folder(path, status(store), rules=oldest_rules(store))
-    folder.cells = list(store.records())
-    folder.versions = Counter(record.version for record in folder.cells)
     for plan in (each for each in folder.status.damaged if each.path.parent.name == plans.FOLDER):
         folder.notices.append(f"{plan}. What is missing is not known.")
+    _take(folder, store.records())
+    _read_diagnoses(folder, store)
+    return folder
+
+
+def of_records(records: Iterable[Record], found: Iterable[Diagnosis] = ()) -> Folder:
+    """Records and diagnoses that are at hand, as if they were a folder: for a figure of them."""
+    nothing = Status(counts={}, sweeps={}, damaged=[], failures=[], skipped=Counter(), workers=0, seconds_left=None)
+    folder = Folder(Path(), nothing)
+    _take(folder, records)
+    folder.diagnoses = [DiagnosedCell(without_hash(each.model), each, False) for each in found]
+    return folder
+
+
+def _take(folder: Folder, records: Iterable[Record]) -> None:
+    """Put every record where the page looks for it, and note what is to be told of them."""
+    folder.cells = list(records)
+    folder.versions = Counter(record.version for record in folder.cells)
     asked = [record for record in folder.cells if record.cell.kind == ASK and record.status in (*FINISHED, FAILED)]
     trained = [record for record in folder.cells if isinstance(record, TrainingRecord) and record.finished]
     whole = [record for record in trained if record.at_length.accuracy is not None and record.at_length.interval]
@@ -160,8 +176,6 @@ def read(path: Path) -> Folder:
             f"{plural(silent, 'network')} {verb(silent, 'gives', 'give')} logits that are not numbers at some length "
             "tested; they count as wrong."
         )
-    _read_diagnoses(folder, store)
-    return folder
 
 
 def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) -> None:

@@ -43,13 +43,14 @@ def long_rows(records: Iterable[Record], tests: Tests, notes: Mapping[str, str] 
     """Sorted by task, model, protocol, length trained on and seed; every row has every column. `notes` of a sweep on
     its cells are by key.
     """
-    ordered = sorted(records, key=lambda record: _place(record.cell))
+    ordered = sorted(records, key=lambda record: place(record.cell))
     return [
         dict.fromkeys(COLUMNS) | _cell(record, notes or {}) | row for record in ordered for row in _rows(record, tests)
     ]
 
 
-def _place(cell: Cell) -> tuple[Any, ...]:
+def place(cell: Cell) -> tuple[Any, ...]:
+    """By which cells are sorted."""
     return cell.task, cell.subject, str(cell.protocol.get("name", "")), cell.length, cell.seed, cell.key
 
 

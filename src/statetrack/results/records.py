@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from statetrack.errors import BadInput
+from statetrack.formatting import fixed
 from statetrack.results import schema
 from statetrack.results.cell import EVALUATE, WEIGHTS, Cell
 from statetrack.results.curve import Curve
@@ -29,7 +30,7 @@ FINISHED = (DONE, DIVERGED)
 STATUSES = (DONE, DIVERGED, FAILED, SKIPPED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Record:
     """What every record has. `reason` says in one line why a cell has failed or was skipped: it has no result yet."""
 
@@ -57,6 +58,15 @@ class Record:
         from statetrack.results.format_0 import flat
 
         return flat(self)
+
+    @property
+    def headline(self) -> str:
+        """What came of it, in a few words."""
+        return self.reason
+
+    def __repr__(self) -> str:
+        """One line: a record holds hundreds of numbers, and `flat()` has them all."""
+        return f"<{type(self).__name__} {self.cell}: {', '.join(filter(None, [self.status, self.headline]))}>"
 
 
 def no_result(cell: Cell, status: str, reason: str, seconds: float | None = None) -> Record:
@@ -99,7 +109,7 @@ class Training:
         return [self.learning_rate, self.steps, self.final_train_loss, self.validation_accuracy]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TrainingRecord(HasEvaluations, Record):
     """A network that was trained: the training, written once, and what was evaluated since."""
 
@@ -127,6 +137,13 @@ class TrainingRecord(HasEvaluations, Record):
         return self.at_length.solved
 
     @property
+    def headline(self) -> str:
+        here = self.at_length
+        told = [f"{name} {fixed(value, 4)}" for name, value in (("accuracy", here.accuracy), ("floor", here.floor))
+                if value is not None]  # fmt: skip
+        return ", ".join([*told, "solved" if self.solved else "not solved"])
+
+    @property
     def above_floor(self) -> bool:
         """Whether the whole interval of the accuracy lies above the floor, at the length trained on."""
         here = self.at_length
@@ -150,7 +167,7 @@ class Weights:
     torch: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class EvaluatedRecord(HasEvaluations, Record):
     """A network that was evaluated and not trained here. Its cell's length is the one that it was trained on, as far as
     somebody says so, else 0; its seed is that of the test rows.
@@ -160,6 +177,11 @@ class EvaluatedRecord(HasEvaluations, Record):
     weights: Weights
     evaluations: tuple[Evaluation, ...]
     evaluation_seconds: float | None = None
+
+    @property
+    def headline(self) -> str:
+        tested = list(self.rows)
+        return f"weights {self.weights.sha256[:8]}" + (f", tested at {tested[0]:,} to {tested[-1]:,}" if tested else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +208,7 @@ class EpisodeRecord:
         return f"{self.tokens[wrong]} is no number of tokens ({wrong})" if wrong else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AskedRecord(Record):
     """A language model, or a baseline, that was asked one sample. What a server or a person cut off is not finished: it
     is taken up where it was.
@@ -194,6 +216,10 @@ class AskedRecord(Record):
 
     kind: ClassVar[str] = "asking"
     episode: EpisodeRecord
+
+    @property
+    def headline(self) -> str:
+        return f"{self.episode.max_length} right before the first error, ended: {self.episode.ended}"
 
 
 KINDS: dict[str, type[Record]] = {kind.kind: kind for kind in (Record, TrainingRecord, EvaluatedRecord, AskedRecord)}

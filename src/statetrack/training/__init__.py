@@ -8,7 +8,7 @@
 
 from statetrack.training.curves import TrainingCheck
 from statetrack.training.protocol import PROTOCOLS, Protocol, protocol
-from statetrack.training.result import Result
+from statetrack.training.result import Result, Results
 from statetrack.training.seeds import train, train_many
 
-__all__ = ["PROTOCOLS", "Protocol", "Result", "TrainingCheck", "protocol", "train", "train_many"]
+__all__ = ["PROTOCOLS", "Protocol", "Result", "Results", "TrainingCheck", "protocol", "train", "train_many"]

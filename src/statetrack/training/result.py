@@ -1,4 +1,4 @@
-"""What a training gives back: a record, and the trained model."""
+"""What a training gives back: a record, and the trained model; at a prompt a short table."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from statetrack.display import Card, Shown, Table
 from statetrack.errors import BadInput
+from statetrack.formatting import fixed, plural, short_names, shortened
 from statetrack.models import SequenceModel
 from statetrack.results import Cell, Store, TrainingRecord
+from statetrack.results.networks import Tested
+from statetrack.results.pace import duration
 from statetrack.training.weights import load
 
+LENGTHS = ("of", "length", "accuracy", "95 %", "at the end", "floor")
+SEEDS = ("seed", "accuracy", "95 %", "floor", "solved", "longest", "at its end", "broken by")
 
-@dataclass(frozen=True)
-class Result:
+
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
     """One cell: its record, and the trained model, which is read from its weights when it is first asked for."""
 
     record: TrainingRecord
-    trained: SequenceModel | None = field(default=None, repr=False, compare=False)  # where it is at hand
-    store: Store | None = field(default=None, repr=False, compare=False)  # the folder that keeps it
+    trained: SequenceModel | None = field(default=None, compare=False)  # where it is at hand
+    store: Store | None = field(default=None, compare=False)  # the folder that keeps it
     found: bool = field(default=False, compare=False)  # whether it was there before, and was not trained now
+
+    drawn_first = ("generalisation", "accuracy")
 
     @cached_property
     def model(self) -> SequenceModel:
@@ -49,3 +58,77 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Its numbers by name, as `statetrack train --json` prints them."""
         return self.record.flat()
+
+    def card(self) -> Card:
+        record = self.record
+        made, how = record.training, record.training.train_seconds
+        size = f"{plural(made.parameters, 'parameter')}, state of {plural(made.state_size or 0, 'number')}"
+        took = f"trained in {duration(how)} on {made.device or 'cpu'}" if how is not None else "trained"
+        lines = [
+            *_reasons(record),
+            *([f"hard words: broken by {shortened(record.broken_by)}"] if record.broken else []),
+        ]
+        table = Table(LENGTHS, [_tested(one) for one in record.tested()])
+        return Card(f"{_called(record.cell)}, seed {record.cell.seed}: {_verdict(record)}", [table],
+                    [f"{size}; {took}{', there before' if self.found else ''}"], lines)  # fmt: skip
+
+    def contents(self) -> tuple[list[TrainingRecord], list[Any]]:
+        return [self.record], []
+
+
+class Results(Shown, list[Result]):
+    """The results of several trainings: a list, shown as one table."""
+
+    drawn_first = Result.drawn_first
+
+    def card(self) -> Card:
+        records = [result.record for result in self]
+        alike = {_called(record.cell) for record in records}
+        if len(alike) != 1:
+            rows = [[_called(record.cell), *_seed(record)] for record in records]
+            return Card(plural(len(records), "result"), [Table(("cell", *SEEDS), rows)] if rows else [])
+        solved = sum(record.solved for record in records)
+        title = f"{alike.pop()}: solved by {solved} of {plural(len(records), 'seed')}"
+        return Card(title, [Table(SEEDS, [_seed(record) for record in records])])
+
+    def contents(self) -> tuple[list[TrainingRecord], list[Any]]:
+        return [result.record for result in self], []
+
+
+def _called(cell: Cell) -> str:
+    task, model = (short_names([name])[name] for name in (cell.task, cell.subject))
+    return f"{task}, {model}, length {cell.length:,}"
+
+
+def _verdict(record: TrainingRecord) -> str:
+    here, diverged = record.at_length, record.training.diverged_at
+    if diverged:
+        return f"diverged at step {diverged:,}"
+    guess = f" (a guess: {_number(here.floor)})" if here.floor is not None else ""
+    return f"{'solved' if record.solved else 'not solved'}, accuracy {_number(here.accuracy)}{guess}"
+
+
+def _tested(one: Tested) -> list[str]:
+    along = one.of != "rows"  # all that is known of a stream is about its last positions
+    end, floor = ("", one.end_floor) if along else (_number(one.end), one.floor)
+    return [one.of, f"{one.length:,}", _number(one.accuracy), _between(one.interval), end, _number(floor)]
+
+
+def _seed(record: TrainingRecord) -> list[str]:
+    here, last = record.at_length, max(record.tested(), key=lambda one: one.length)
+    interval = (here.interval[0], here.interval[1]) if here.interval else None
+    return [str(record.cell.seed), _number(here.accuracy), _between(interval), _number(here.floor),
+            "yes" if record.solved else "no", f"{last.length:,}", _number(last.end),
+            shortened(record.broken_by, 14)]  # fmt: skip
+
+
+def _reasons(record: TrainingRecord) -> list[str]:
+    return [f"no {each.kind}: {each.reason}" for each in record.evaluations if each.reason and not each.other_weights]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else fixed(value, 4)
+
+
+def _between(interval: tuple[float, float] | None) -> str:
+    return "-" if interval is None else f"{_number(interval[0])} to {_number(interval[1])}"

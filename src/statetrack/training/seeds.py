@@ -22,7 +22,7 @@ from statetrack.training.curves import Callback
 from statetrack.training.loop import Report
 from statetrack.training.protocol import Protocol, fuse_from
 from statetrack.training.protocol import protocol as protocol_of
-from statetrack.training.result import Result
+from statetrack.training.result import Result, Results
 from statetrack.training.run import Job, Tick, cell_protocol, check_numbers, checkpoint_path, pick_device, run_job
 from statetrack.training.weights import subject_of
 
@@ -103,7 +103,7 @@ def train_many(
     stream: int = 0, words: int | None = None, out: Path | str | None = None, device: str = "auto",
     progress: bool | None = None, callback: Callback | None = None, report: Report = lambda _: None,
     tick: Tick = lambda _: None, warn: Callable[[str], None] = _say,
-) -> list[Result]:  # fmt: skip
+) -> Results:  # fmt: skip
     """Train several seeds side by side, as replicas of one batched model, and test each; a result for each seed.
 
     Each seed comes out as it would alone, up to rounding. `train` says what all other arguments are.
@@ -132,7 +132,7 @@ def train_many(
             results = {result.cell.seed: result for result in run_job(job, store, saved)}
             if saved:
                 saved.unlink(missing_ok=True)
-    return [results[seed] for seed in seeds]
+    return Results(results[seed] for seed in seeds)
 
 
 def _both(one: Callable[[Told], None], other: Callable[[Told], None]) -> Callable[[Told], None]:

@@ -9,11 +9,13 @@ import csv
 import io
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from statetrack.formatting import short
+from statetrack.formatting import plural, short
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+VEGA_LITE = "application/vnd.vegalite.v6+json"
 PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 PAPER_FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
 PAPER_WIDTH = 640
@@ -22,7 +24,7 @@ FIT = {"type": "fit-x", "contains": "padding"}
 INK = {"light": ("#1c2128", "#5b6472", "#d7dbe0"), "dark": ("#e6e9ee", "#9aa4b2", "#353b45")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """`panel` is the width of one panel where there are several; a figure of one panel takes the width it is given.
 
@@ -91,6 +93,24 @@ class Figure:
             made["spec"] |= {"height": self.panel} if self.square else {}
             made["columns"] = max(1, width // (self.panel + 48))
         return made
+
+    def save(self, path: Path | str) -> Path:
+        """Write it as the name ends: .svg, .pdf or .png for papers and slides, .csv for its rows, .json for Vega-Lite.
+
+        Gives the path.
+        """
+        from statetrack.reports.figures import vega
+
+        return vega.save(self, Path(path))
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.caption}\n({plural(len(self.rows), 'row')}; .save('figure.pdf') writes it)"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """For a notebook: one that knows Vega-Lite draws it, any other shows the picture."""
+        from statetrack.reports.figures import vega
+
+        return {"text/plain": repr(self), VEGA_LITE: self.whole(), **vega.pictures(self)}
 
     def to_dicts(self) -> list[dict[str, Any]]:
         return [{name: short(row.get(name)) for name in self.columns} for row in self.rows]

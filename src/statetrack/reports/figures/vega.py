@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from statetrack.errors import need
-from statetrack.files import write_whole
+from statetrack.errors import need, unknown
+from statetrack.files import check_parent, write_whole
 from statetrack.reports.figures.figure import SCHEMA, Figure, config
 
 SCALE = 2.0  # of PNG: 1,280 points for the width of a figure
@@ -50,17 +53,37 @@ def _cache() -> Path:
 
 
 def export(figures: list[Figure], folder: Path) -> list[Path]:
-    """Each figure as PNG, SVG and PDF for papers, with its data and its specification beside it."""
-    made_by = converter("--figures")
+    """Each figure as PNG, SVG and PDF for papers, with its data beside it."""
+    converter("--figures")
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for figure in figures:
-        spec = figure.whole()
-        parts = {
-            "png": made_by.vegalite_to_png(spec, scale=SCALE), "svg": made_by.vegalite_to_svg(spec).encode(),
-            "pdf": made_by.vegalite_to_pdf(spec), "csv": figure.csv().encode(),
-        }  # fmt: skip
-        for ending, content in parts.items():
-            written.append(folder / f"{figure.key}.{ending}")
-            write_whole(written[-1], content)
-    return written
+    return [save(figure, folder / f"{figure.key}.{ending}") for figure in figures
+            for ending in ("png", "svg", "pdf", "csv")]  # fmt: skip
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """One figure, as the ending of the file's name says."""
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in WRITERS:
+        raise unknown("kind of figure file", ending or path.name, WRITERS)
+    check_parent(path)
+    write_whole(path, WRITERS[ending](figure))
+    return path
+
+
+WRITERS: dict[str, Callable[[Figure], bytes]] = {
+    "png": lambda figure: converter("a PNG file").vegalite_to_png(figure.whole(), scale=SCALE),
+    "svg": lambda figure: svg(figure).encode(),
+    "pdf": lambda figure: converter("a PDF file").vegalite_to_pdf(figure.whole()),
+    "csv": lambda figure: figure.csv().encode(),
+    "json": lambda figure: json.dumps(figure.whole(), indent=1).encode(),
+}
+
+
+def svg(figure: Figure) -> str:
+    text: str = converter("an SVG picture").vegalite_to_svg(figure.whole())
+    return text
+
+
+def pictures(figure: Figure) -> dict[str, str]:
+    """The figure as a notebook takes it without drawing it; nothing where vl-convert is not installed."""
+    return {"image/svg+xml": svg(figure)} if find_spec("vl_convert") else {}

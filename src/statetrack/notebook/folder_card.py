@@ -1,0 +1,94 @@
+"""The tables that a folder of results is shown by: what was trained, what was asked, what was brought here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from statetrack.asking.metrics import overview
+from statetrack.display import Card, Table
+from statetrack.formatting import fixed, plural, short_names
+from statetrack.reports.folder import protocol_labels
+from statetrack.reports.table import text_of
+from statetrack.results import Damage, EvaluatedRecord, Record, TrainingRecord
+from statetrack.results.folder_status import by_reason
+from statetrack.results.records import FAILED
+from statetrack.verdicts.measurements import grouped, tested
+from statetrack.verdicts.tracked_length import reach
+
+TRAINED = ("task", "model", "protocol", "trained", "seeds", "solved", "accuracy", "floor", "right to")
+BROUGHT = ("task", "model", "weights", "tested", "accuracy", "at the end", "floor")
+ASKED = ("task", "subject", "rules", "length", "episodes", "failed", "avg_max_length", "accuracy")
+
+
+def card(path: Path, records: Sequence[Record], damaged: Sequence[Damage]) -> Card:
+    tables = [*_trained(records), *_brought(records), *_asked(records)]
+    failures = [record for record in records if record.status == FAILED]
+    lines = [*by_reason(failures), *(f"damaged, left out: {each}" for each in damaged)]
+    return Card(f"{path}: {_counts(records)}", tables, below=lines)
+
+
+def _counts(records: Sequence[Record]) -> str:
+    """
+    >>> _counts([])
+    'no cells'
+    """
+    if not records:
+        return "no cells"
+    of = Counter(record.status for record in records)
+    told = ", ".join(f"{count:,} {name}" for name, count in of.items())
+    tasks, models = ({getattr(record.cell, name) for record in records} for name in ("task", "subject"))
+    cells = plural(len(records), "cell")
+    return f"{cells} ({told}) of {plural(len(tasks), 'task')} and {plural(len(models), 'model')}"
+
+
+def _trained(records: Iterable[Record]) -> Iterator[Table]:
+    """A row for each task, model, protocol and length trained on: medians over seeds, and how far most of them got."""
+    trained = [record for record in records if isinstance(record, TrainingRecord) and record.finished]
+    if not trained:
+        return
+    names = {part: short_names(getattr(record.cell, part) for record in trained) for part in ("task", "subject")}
+    rows = []
+    protocols = protocol_labels([record.cell.protocol for record in trained])
+    for same in grouped(trained, lambda record: record.cell.siblings).values():
+        cell, found = same[0].cell, reach(same)
+        accuracy, floor = ([getattr(record.at_length, part) for record in same] for part in ("accuracy", "floor"))
+        far = f"{'at least ' if found.reach == found.longest else ''}{found.reach:,}" if found.reach else "-"
+        solved = sum(record.solved for record in same)
+        rows.append([
+            names["task"][cell.task], names["subject"][cell.subject],
+            protocols[json.dumps(cell.protocol, sort_keys=True)], f"{cell.length:,}", str(len(same)),
+            f"{solved} of {len(same)}", _middle(accuracy), _middle(floor), far,
+        ])  # fmt: skip
+    rows.sort(key=lambda row: (row[0], row[1], row[2], len(row[3]), row[3]))
+    yield Table(TRAINED, rows)
+
+
+def _middle(values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return fixed(median(known), 4) if known else "-"
+
+
+def _brought(records: Iterable[Record]) -> Iterator[Table]:
+    """Weights that were not trained here: how they did at the longest length."""
+    brought = [record for record in records if isinstance(record, EvaluatedRecord) and record.finished]
+    names = short_names(record.cell.subject for record in brought)
+    rows = []
+    for record in brought:
+        last = max(tested(record), key=lambda one: one.length, default=None)
+        numbers = [last.accuracy, last.end, last.floor if last.of == "rows" else last.end_floor] if last else []
+        told = [fixed(value, 4) if value is not None else "-" for value in numbers] or ["-", "-", "-"]
+        rows.append([record.cell.task, names[record.cell.subject], record.weights.sha256[:8],
+                     f"{last.length:,}" if last else "-", *told])  # fmt: skip
+    if rows:
+        yield Table(BROUGHT, rows)
+
+
+def _asked(records: Iterable[Record]) -> Iterator[Table]:
+    asked = overview(records)
+    if asked:
+        shown = [name for name in ASKED if any(row.get(name) not in (None, "") for row in asked)]
+        yield Table(shown, [[text_of(row.get(name)) for name in shown] for row in asked])
