@@ -31,9 +31,10 @@ from statetrack.training.batches import Batches, BatchRequest, ReplicaRows, tens
 from statetrack.training.curves import Callback, is_check, last_check, tell
 from statetrack.training.evaluate import pass_rows
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
+from statetrack.training.noise import StateNoise, check_state
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.protocol import Progress, Protocol
-from statetrack.training.step import Stepper
+from statetrack.training.step import Loss, Stepper
 
 SAVE_SECONDS = 20.0
 
@@ -89,7 +90,7 @@ def fit(
     keeper = Keeper(saved, run, flat, optimizer, length)
     keeper.resume()
     feed = Batches(task, device)
-    stepper = Stepper(replicas, optimizer, protocol.precision, batch_loss)
+    stepper = Stepper(replicas, optimizer, protocol.precision, loss_of(protocol, seeds, replicas, device))
     count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
     pending: list[Tensor] = []  # losses and norms still on the device
     report(run)
@@ -152,9 +153,18 @@ def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[BatchRequest, ...]:
     )
 
 
-def batch_loss(replicas: Replicas, rows: ReplicaRows) -> Tensor:
+def loss_of(protocol: Protocol, seeds: list[int], replicas: Replicas, device: torch.device) -> Loss:
+    """The loss of a step: of the network as it is, or with noise on its state."""
+    if not protocol.state_noise:
+        return lambda replicas, rows, steps: batch_loss(replicas(rows.inputs), rows)
+    check_state(replicas.first)
+    noise = StateNoise(protocol.state_noise, seeds, device)
+    return lambda replicas, rows, steps: batch_loss(noise.logits(replicas, rows.inputs, steps), rows)
+
+
+def batch_loss(logits: Tensor, rows: ReplicaRows) -> Tensor:
     """Each replica's mean cross-entropy over the positions it is asked at."""
-    logits = replicas(rows.inputs).float()
+    logits = logits.float()
     loss = F.cross_entropy(logits.flatten(0, 2), rows.targets.flatten(), reduction="none").view(rows.mask.shape)
     asked = rows.mask.to(loss.dtype)
     return (loss * asked).sum((1, 2)) / asked.sum((1, 2)).clamp(min=1)
@@ -215,7 +225,9 @@ def out_of_memory(stepper: Stepper, rows: ReplicaRows) -> str:
     while fits:
         hand_back(rows.inputs.device)
         try:
-            stepper.gradient(ReplicaRows(*(part[:, :fits] for part in rows)))
+            stepper.gradient(
+                ReplicaRows(*(part[:, :fits] for part in rows)), torch.ones(len(rows.inputs), device=rows.inputs.device)
+            )
             break
         except RuntimeError as error:
             if not ran_out_of_memory(error):
@@ -316,7 +328,7 @@ def describe(run: Fit, length: int) -> dict[str, Any]:
     """What makes two runs the same."""
     shapes = {name: list(p.shape) for name, p in run.replicas.named_parameters()}
     rates = [p.rate for p in run.progress]
-    protocol = {key: value for key, value in vars(run.progress[0].protocol).items() if key != "rates"}
+    protocol = {key: value for key, value in run.progress[0].protocol.described().items() if key != "rates"}
     return {
         "task": run.task.name, "length": length, "seeds": run.seeds, "rates": rates, "protocol": protocol,
         "model": getattr(run.replicas.first, "text", None) or own_name(run.replicas.first), "shapes": shapes,

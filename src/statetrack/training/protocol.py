@@ -22,6 +22,7 @@ from statetrack.results.evaluations import is_solved
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 LEAST = {"batch": 1, "check_every": 1, "most_checks": 1, "most_tokens": 1, "validation_rows": 1}  # the others: 0
 MOST = 2**31 - 1
+LATER = {"state_noise": 0.0}  # settings that cells of earlier versions do not name
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,13 @@ class Protocol:
     most_tokens: int = 65_536  # tokens per step at most
     validation_rows: int = 256
     precision: str = "float32"
+    state_noise: float = 0.0  # after every step of training each number of the state moves by this, up or down
+
+    def described(self) -> dict[str, Any]:
+        """What a cell holds of it. A setting that came after 0.3 is left out where it has its default, so that cells
+        keep their keys.
+        """
+        return {key: value for key, value in vars(self).items() if LATER.get(key) != value}
 
     def with_changes(self, **changes: Any) -> Protocol:
         """The same protocol with other numbers; what is not a number of a protocol is refused by name."""

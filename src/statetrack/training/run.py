@@ -58,7 +58,7 @@ class Job:
 
 def cell_protocol(rules: Protocol) -> dict[str, Any]:
     """The part of a cell that says how it is trained. 0.1.0 counted the stream to it, so that its key has one of 0."""
-    return vars(rules) | {STREAM: 0}
+    return rules.described() | {STREAM: 0}
 
 
 def run_job(job: Job, store: Store | None, saved: Path | None, weights: bool = True) -> Iterator[Result]:

@@ -40,10 +40,11 @@ def train(
     weight_decay: float | None = None, clip: float | None = None, warmup: int | None = None,
     check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
     first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
-    validation_rows: int | None = None, precision: str | None = None, settings: Mapping[str, Any] | None = None,
-    stream: int = 0, words: int | None = None, out: Path | str | None = None, device: str = "auto",
-    progress: bool | None = None, callback: Callback | None = None, report: Report = lambda _: None,
-    tick: Tick = lambda _: None, warn: Callable[[str], None] = _say,
+    validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
+    settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
+    out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
+    callback: Callback | None = None, report: Report = lambda _: None, tick: Tick = lambda _: None,
+    warn: Callable[[str], None] = _say,
 ) -> Result:  # fmt: skip
     """Train one model on one task at one length, and test it there, on longer rows, and on hard words.
 
@@ -66,6 +67,7 @@ def train(
     most_tokens      tokens in a step at most
     validation_rows  rows of a check
     precision        "float32" or "bfloat16"
+    state_noise      how far each number of the state is moved, up or down, after every step of training
     settings         the same as a mapping, such as a sweep file has it; what is given by name counts
 
     stream    also test on a stream of so many steps
@@ -99,10 +101,11 @@ def train_many(
     weight_decay: float | None = None, clip: float | None = None, warmup: int | None = None,
     check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
     first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
-    validation_rows: int | None = None, precision: str | None = None, settings: Mapping[str, Any] | None = None,
-    stream: int = 0, words: int | None = None, out: Path | str | None = None, device: str = "auto",
-    progress: bool | None = None, callback: Callback | None = None, report: Report = lambda _: None,
-    tick: Tick = lambda _: None, warn: Callable[[str], None] = _say,
+    validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
+    settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
+    out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
+    callback: Callback | None = None, report: Report = lambda _: None, tick: Tick = lambda _: None,
+    warn: Callable[[str], None] = _say,
 ) -> Results:  # fmt: skip
     """Train several seeds side by side, as replicas of one batched model, and test each; a result for each seed.
 

@@ -20,7 +20,7 @@ from statetrack.training.protocol import fuse_from
 
 WARM_UPS = 3  # steps before recording, in which kernels are compiled and chosen
 
-Loss = Callable[[Replicas, ReplicaRows], Tensor]
+Loss = Callable[[Replicas, ReplicaRows, Tensor], Tensor]
 
 
 def worth_fusing(tokens: int) -> bool:
@@ -59,13 +59,13 @@ class Stepper:
 
     def plain(self, rows: ReplicaRows, rates: Tensor, steps: Tensor) -> Tensor:
         """The step as it reads."""
-        loss = self.gradient(rows)
+        loss = self.gradient(rows, steps)
         return torch.stack((loss, self.optimizer.step(rates, steps)))
 
-    def gradient(self, rows: ReplicaRows) -> Tensor:
-        """Add each replica's gradient to the matrix of gradients."""
+    def gradient(self, rows: ReplicaRows, steps: Tensor) -> Tensor:
+        """Add each replica's gradient to the matrix of gradients; `steps` counts the updates of each, from 1."""
         with torch.autocast(rows.inputs.device.type, torch.bfloat16, enabled=self.half):
-            loss = self.loss(self.replicas, rows)
+            loss = self.loss(self.replicas, rows, steps)
         loss.sum().backward()
         return loss.detach()
 

@@ -51,7 +51,7 @@ class TorchSampler:
         return inputs, torch.where(defined, answers, 0), defined
 
     def _symbols(self, keys: Tensor, length: int) -> Tensor:
-        positions = torch.arange(1, length + 1, device=self.device) * _signed(draws.STEP)
+        positions = torch.arange(1, length + 1, device=self.device) * signed(draws.STEP)
         top = _shift(mix(keys[:, None] + positions), 64 - draws.BITS)
         if self.ends is not None:
             return torch.bucketize(top, self.ends, right=True)
@@ -60,8 +60,8 @@ class TorchSampler:
 
 def mix(z: Tensor) -> Tensor:
     """SplitMix64's finaliser on int64."""
-    z = (z ^ _shift(z, 30)) * _signed(0xBF58476D1CE4E5B9)
-    z = (z ^ _shift(z, 27)) * _signed(0x94D049BB133111EB)
+    z = (z ^ _shift(z, 30)) * signed(0xBF58476D1CE4E5B9)
+    z = (z ^ _shift(z, 27)) * signed(0x94D049BB133111EB)
     return z ^ _shift(z, 31)
 
 
@@ -70,7 +70,7 @@ def _shift(z: Tensor, bits: int) -> Tensor:
     return (z >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
