@@ -116,4 +116,35 @@ def need(module: str, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise MissingExtra(f"{purpose} needs {package}: pip install 'statetrack[{extra}]'") from error
+        raise MissingExtra(f"{purpose} needs {package}: {pip_line(extra)}") from error
+
+
+def pip_line(extra: str) -> str:
+    """The line that brings an extra to this installation: from where it came itself, which need not be an index."""
+    import json  # here and below: seldom needed, and importing statetrack should stay quick
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = distribution("statetrack").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return f"pip install '.[{extra}]' in a clone of statetrack"
+    return _pip_line(extra, json.loads(origin)) if origin else f"pip install 'statetrack[{extra}]'"
+
+
+def _pip_line(extra: str, origin: dict[str, Any]) -> str:
+    """By what pip has noted of where it took statetrack from.
+
+    >>> _pip_line("hf", {"url": "file:///my/clone", "dir_info": {"editable": True}})
+    "pip install -e '/my/clone[hf]'"
+    >>> _pip_line("hf", {"url": "https://host/it.git", "vcs_info": {"vcs": "git", "commit_id": "2a90fac"}})
+    "pip install 'statetrack[hf] @ git+https://host/it.git@2a90fac'"
+    """
+    from urllib.parse import unquote, urlsplit
+
+    url, version = origin["url"], origin.get("vcs_info")
+    if version:
+        return f"pip install 'statetrack[{extra}] @ {version['vcs']}+{url}@{version['commit_id']}'"
+    if not url.startswith("file:"):
+        return f"pip install 'statetrack[{extra}] @ {url}'"
+    editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    return f"pip install {editable}'{unquote(urlsplit(url).path)}[{extra}]'"

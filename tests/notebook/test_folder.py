@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import statetrack as st
 from statetrack.cli import main
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, pip_line
 from statetrack.results import Cell, Store
 from statetrack.results.records import no_result
 from tests.reports.made_records import CURRICULUM, DESIGN, fading, trained
@@ -163,7 +164,7 @@ def test_a_notebook_gets_the_table_and_the_figure(path: Path, monkeypatch: pytes
     assert bundle["text/plain"].startswith("How far each model keeps track\n")
     monkeypatch.setattr("statetrack.notebook.inline.find_spec", lambda name: None)
     monkeypatch.setattr("statetrack.reports.figures.vega.find_spec", lambda name: None)
-    assert "pip install 'statetrack[notebook]'" in folder._repr_html_()
+    assert f"A figure would be here: {escape(pip_line('notebook'))}<" in folder._repr_html_()
     assert "image/svg+xml" not in folder.figure()._repr_mimebundle_()
 
 
@@ -222,4 +223,4 @@ except st.MissingExtra as error:
     print(error)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "a trained model needs torch: pip install 'statetrack[train]'\n"
+    assert said == f"a trained model needs torch: {pip_line('train')}\n"

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from statetrack.display import Shown
-from statetrack.errors import BadInput, unknown
+from statetrack.errors import BadInput, pip_line, unknown
 from statetrack.reports.figures import catalogue, vega
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import ASKED, COST, DIAGNOSED, OVERALL, PLACES, TRAINED
@@ -82,7 +82,7 @@ def _bare(key: str) -> str:
 def inline(thing: Shown) -> str:
     """Its first figure as HTML, with the caption; nothing where there is none."""
     if find_spec("vl_convert") is None:
-        return "<div><small>A figure would be here: pip install 'statetrack[notebook]'</small></div>"
+        return f"<div><small>A figure would be here: {html.escape(pip_line('notebook'))}</small></div>"
     drawn = _first(thing)
     if drawn is None:
         return ""

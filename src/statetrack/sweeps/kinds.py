@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from statetrack.errors import MissingExtra
+from statetrack.errors import MissingExtra, pip_line
 from statetrack.own_code import addresses
 from statetrack.results.cell import ASK, TRAIN, Cell
 from statetrack.results.kinds import Kind
@@ -56,4 +56,4 @@ def load(module: str) -> Kind:
     try:
         return cast(Kind, importlib.import_module(module))
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"training needs {error.name}: pip install 'statetrack[train]'") from error
+        raise MissingExtra(f"training needs {error.name}: {pip_line('train')}") from error
