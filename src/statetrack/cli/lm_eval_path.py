@@ -10,15 +10,15 @@ from pathlib import Path
 def command() -> None:
     """Print the folder with our tasks for lm-evaluation-harness.
 
-    It is needed where lm_eval runs from elsewhere than pip put statetrack, such as from a checkout. Otherwise lm_eval
-    finds the tasks by itself.
+    It is needed where lm_eval runs from elsewhere than pip put the tasks, such as from a checkout. With statetrack's
+    extra lm-eval, lm_eval finds them by itself.
 
-    Example: statetrack lm-eval-path
+    Example: lm_eval --include_path $(statetrack lm-eval-path) --tasks s5_composition ...
     """
-    from statetrack.integrations.lm_eval.definitions import FOLDER, installed_folder
+    from statetrack.integrations.lm_eval.definitions import FOLDER, folder
 
-    folder = installed_folder()
-    print(folder)
+    place = folder()
+    print(place)
     harness = importlib.util.find_spec("lm_eval")
-    if harness and harness.origin and Path(harness.origin).parents[1].resolve() / FOLDER == folder:
+    if harness and harness.origin and Path(harness.origin).parents[1].resolve() / FOLDER == place:
         print("lm_eval has these tasks already: --include_path is not needed", file=sys.stderr)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackagePath, distribution
 from pathlib import Path
 
+import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
 from statetrack.cli import main
 from statetrack.integrations.lm_eval import definitions
-from statetrack.integrations.lm_eval.definitions import LENGTHS, files, installed_folder
+from statetrack.integrations.lm_eval.definitions import LENGTHS, files
 from statetrack.integrations.lm_eval.documents import Generated, spread
 from statetrack.tasks.groups import catalogue, group
 from statetrack.tasks.groups.task import GroupTask
@@ -35,20 +37,43 @@ def test_a_selector_reaches_each_of_its_groups_once(task_files: Path) -> None:
         assert all(group(member.removesuffix("_composition")).is_solvable is solvable for member in members)
 
 
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
 def test_pip_put_the_files_beside_the_harness_tasks(capsys: pytest.CaptureFixture[str]) -> None:
-    """What fails here after a change of the catalogue is mended by `pip install -e .`: the files are made then."""
+    """What fails here after a change of the catalogue is mended by `pip install -e '.[lm-eval]'`: the files are made
+    then.
+    """
     assert main(["lm-eval-path"]) == 0
-    printed = Path(capsys.readouterr().out.strip())
-    assert printed == installed_folder()
-    assert {path.name: path.read_text(encoding="utf-8") for path in printed.glob("*.yaml")} == dict(files())
+    printed, said = capsys.readouterr()
+    place = Path(printed.strip())
+    assert place == Path(lm_eval.__file__).parent / "tasks/state_tracking"
+    assert "lm_eval has these tasks already" in said
+    assert contents(place) == dict(files())
+    assert all(str(path).startswith("lm_eval/tasks/") or ".dist-info/" in str(path) for path in owned())
 
 
-def test_without_an_installation_the_path_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def owned() -> list[PackagePath]:
+    return distribution(definitions.DISTRIBUTION).files or []
+
+
+def test_without_an_installation_the_files_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(definitions, "FOLDER", "lm_eval/tasks/no_such_folder")
+    monkeypatch.setattr(definitions, "DISTRIBUTION", "no-such-distribution")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for _ in range(2):
+        assert main(["lm-eval-path"]) == 0
+        printed, said = capsys.readouterr()
+        place = Path(printed.strip())
+        assert place.parent == tmp_path / "cache/statetrack"
+        assert not said
+        assert contents(place) == dict(files())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("")
     assert main(["lm-eval-path"]) == 2
-    assert "pip install 'statetrack[lm-eval]'" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_any_first_rows_cover_the_lengths_evenly() -> None:

@@ -6,19 +6,22 @@ means over its members; `permutation_groups` is made of the other two, so that o
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from statetrack.errors import BadInput
+from statetrack.files import together
 from statetrack.tasks.groups import catalogue, selector
 from statetrack.tasks.groups.names import MATCHED
 
 VERSION = 2.0  # of prompts, data and metrics together; 1.0 is the benchmark as first described
 LENGTHS = tuple(range(5, 501, 5))
-FOLDER = "lm_eval/tasks/statetrack"  # where a wheel puts the files, beside the harness's own
+FOLDER = "lm_eval/tasks/state_tracking"  # where a wheel puts the files, beside the harness's own
+DISTRIBUTION = "statetrack-lm-eval"  # of lm_eval_tasks/, which the extra lm-eval brings
 LOGGER = "lm_eval.tasks.statetrack"  # below the harness's own, which prints and filters what is logged
 MATCHED_TAG = "matched_order_groups"
 KINDS = {"": "Composition", "_gen": "CompositionGen"}
@@ -77,12 +80,24 @@ def _written(fields: dict[str, Any]) -> str:
     return "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
 
 
-def installed_folder() -> Path:
-    """Where pip put the files."""
+def folder() -> Path:
+    """Where the files lie: where pip put them, beside the harness's own, or else in a folder that is made now."""
     try:
-        folder = Path(str(distribution("statetrack").locate_file(FOLDER)))
+        installed = Path(str(distribution(DISTRIBUTION).locate_file(FOLDER)))
     except PackageNotFoundError:
-        folder = Path(FOLDER)
-    if not folder.is_dir():
-        raise BadInput("the task files are made when statetrack is installed: pip install 'statetrack[lm-eval]'")
-    return folder.resolve()
+        return _made()
+    return installed.resolve() if installed.is_dir() else _made()
+
+
+def _made() -> Path:
+    """A folder of the user's cache whose name says what is in it, so that another version has another."""
+    made = dict(files())
+    digest = hashlib.sha256(json.dumps(made).encode()).hexdigest()[:12]
+    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "statetrack", f"lm_eval-{digest}")
+    if not place.is_dir():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with together(place) as (part,):
+            part.mkdir()
+            for name, text in made.items():
+                (part / name).write_text(text, encoding="utf-8")
+    return place
