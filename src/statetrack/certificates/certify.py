@@ -30,12 +30,14 @@ from statetrack.models.rnn import ClassicRNN
 from statetrack.results.evaluations import BreakingWord
 from statetrack.tasks import Task
 from statetrack.tasks.finite import Automaton, explore
+from statetrack.training.beams import broken_by_beam
 from statetrack.training.breaking import on_words
 
 PROVED, BROKEN, OPEN = "proved as trained", "broken by a word", "open"
 FIRST_EPSILON, FACTOR = 1e-3, 3.0  # the first error that a proof allows for; then more, or where none is found less
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 0.25
 WORD_TOKENS = 2**19  # that are spent on hard words before a proof is looked for
+BEAM_TOKENS = 2**18  # that a search directed by the state takes
 EVERY_WORD = 2**17  # words at most that are all tried
 MOST_STATES = 10_000  # of a task
 CERTIFY_SECONDS = 60.0
@@ -88,13 +90,17 @@ def certify(
     if (word := on_words(task, model, length, seed, WORD_TOKENS).breaking) is not None:
         return Certificate(BROKEN, word=word, seconds=time.monotonic() - began)
     machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
+    if model.recurrent and model.state_shapes():
+        tick("words that push its state away")
+        if (word := broken_by_beam(task, model, machine, length, BEAM_TOKENS, seed)) is not None:
+            return Certificate(BROKEN, word=word, seconds=time.monotonic() - began)
     try:
         kind = kind_of(model)
         found = _search(task, machine, model, kind, name or model.text or kind, began + seconds, tick)
     except BadInput as error:
         found, why = None, str(error)
     else:
-        why = "" if found else f"no cover closed within {seconds:g} s"
+        why = "" if found else "no cover that was tried holds its images and is read rightly"
     if found:
         return Certificate(PROVED, *found, seconds=time.monotonic() - began)
     tick("every short word")
