@@ -6,9 +6,11 @@
     group  = st.group("psl3_4")
     model  = st.model("e88-gain-1l", inputs=task.inputs, outputs=task.outputs)
     result = st.train(task, model, length=64, seed=0)
+    found  = st.evaluate(task, result.model, lengths=[64, 1024], stream=65536)
     diagnosis = st.diagnose(task, result.model, trained=64)
 
-Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train` and `diagnose` torch.
+Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train`, `evaluate` and `diagnose`
+torch.
 """
 
 from __future__ import annotations
@@ -31,14 +33,16 @@ if TYPE_CHECKING:
     from statetrack.tasks.groups.build import group
     from statetrack.tasks.groups.group import Group
     from statetrack.training import Result, train, train_many
+    from statetrack.training.existing import evaluate
 
 __all__ = [
-    "BadInput", "Batch", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "diagnose", "group", "load",
-    "model", "report", "task", "train", "train_many",
+    "BadInput", "Batch", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "diagnose", "evaluate", "group",
+    "load", "model", "report", "task", "train", "train_many",
 ]  # fmt: skip
 
 _WITH_TORCH = {
-    "Result": "statetrack.training", "diagnose": "statetrack.diagnosis", "model": "statetrack.models",
+    "Result": "statetrack.training", "diagnose": "statetrack.diagnosis",
+    "evaluate": "statetrack.training.existing", "model": "statetrack.models",
     "train": "statetrack.training", "train_many": "statetrack.training",
 }  # fmt: skip
 _PLACES = _WITH_TORCH | {

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from statetrack.cli import main
-from statetrack.cli.train import on_words
 from statetrack.errors import BadInput
 from statetrack.results import Store
 from statetrack.results.evaluations import BreakingWord, OnWords, Power
@@ -130,7 +129,7 @@ def test_one_line_says_what_words_showed() -> None:
         "4 hard words of 30 wrong beside others, none when run alone": {"wrong": 4},
     }
     for said, more in tries.items():
-        assert on_words(record.with_evaluations([OnWords(**numbers, **more)])) == said  # type: ignore[arg-type]
+        assert record.with_evaluations([OnWords(**numbers, **more)]).on_words == said  # type: ignore[arg-type]
 
 
 def test_a_gru_that_solves_parity_is_broken_by_one_event_and_silence() -> None:

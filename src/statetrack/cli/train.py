@@ -9,7 +9,7 @@ import typer
 
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput, need
-from statetrack.formatting import fixed, plural, short_names, shortened
+from statetrack.formatting import fixed, plural, short_names
 
 if TYPE_CHECKING:
     from statetrack.results import TrainingRecord
@@ -111,26 +111,10 @@ def print_results(results: list[Result]) -> None:
     for reason in dict.fromkeys(stream.reason for stream in streams if stream.reason):
         print(f"no stream: {reason}")
     for record in records:
-        print(f"seed {record.cell.seed}: {on_words(record)}")
+        print(f"seed {record.cell.seed}: {record.on_words}")
     solved = sum(result.solved for result in results)
     took = duration(max(result.record.training.train_seconds or 0.0 for result in results))
     print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; trained in {took}")
-
-
-def on_words(record: TrainingRecord) -> str:
-    """What the network did on hard words, in one line."""
-    tried, word = record.words, record.broken
-    if word is not None:
-        given = f"it answers {word.given}" if word.given is not None else "it gives no answer"
-        return (
-            f"broken by the word {shortened(word.word)} ({plural(word.tokens, 'token')}): "
-            f"{given}, right is {word.expected}"
-        )
-    if tried is None:
-        return "no hard words were tried"
-    if tried.wrong:
-        return f"{plural(tried.wrong, 'hard word')} of {tried.words:,} wrong beside others, none when run alone"
-    return f"right on {plural(tried.words, 'hard word')} ({tried.tokens:,} tokens, up to {tried.longest:,} steps)"
 
 
 def _along(record: TrainingRecord, mark: int) -> float | None:

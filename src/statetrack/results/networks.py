@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar, cast
 
+from statetrack.formatting import plural, shortened
 from statetrack.intervals import wilson
 from statetrack.results.evaluations import (
     AllStrings,
@@ -92,6 +93,22 @@ class HasEvaluations:
         return self.broken.word if self.broken else "-" if self.words else ""
 
     @property
+    def on_words(self) -> str:
+        """What it did on hard words, in one line."""
+        tried, word = self.words, self.broken
+        if word is not None:
+            given = f"it answers {word.given}" if word.given is not None else "it gives no answer"
+            return (
+                f"broken by the word {shortened(word.word)} ({plural(word.tokens, 'token')}): "
+                f"{given}, right is {word.expected}"
+            )
+        if tried is None:
+            return "no hard words were tried"
+        if tried.wrong:
+            return f"{plural(tried.wrong, 'hard word')} of {tried.words:,} wrong beside others, none when run alone"
+        return f"right on {plural(tried.words, 'hard word')} ({tried.tokens:,} tokens, up to {tried.longest:,} steps)"
+
+    @property
     def falls_silent(self) -> bool:
         """Whether some position that was tested was left unanswered."""
         along = [share for stream in self.streams for share in (stream.unanswered or {}).values()]
@@ -107,14 +124,14 @@ class HasEvaluations:
         """Whether being right at this length counts as having solved it."""
         return True
 
-    def tested(self, end_floor: Floor = lambda length: None) -> list[Tested]:
-        """How far it was right, length by length: on rows, and along streams where no rows were tested.
+    def tested(self, end_floor: Floor = lambda length: None, every_mark: bool = False) -> list[Tested]:
+        """How far it was right, length by length: on rows, and along streams where no rows were tested, or everywhere.
 
         `end_floor` is asked for lengths of which the record itself does not know it.
         """
         made = [_on_rows(each, self.may_be_solved(each.length), end_floor) for each in self.rows.values()
                 if each.accuracy is not None]  # fmt: skip
-        lengths = {each.length for each in made}
+        lengths = set() if every_mark else {each.length for each in made}
         for stream in self.streams:
             for mark, accuracy in ((int(mark), share) for mark, share in (stream.accuracy or {}).items()):
                 if accuracy is not None and mark not in lengths:

@@ -40,6 +40,10 @@ _IN_NOTE = b'\\"sha256\\": \\"'  # a note is JSON text inside the JSON of the he
 UNSEALED = "0" * _DIGITS
 
 
+class NotOurs(BadRecord):
+    """A whole file in which statetrack left no note."""
+
+
 def seal(data: Mapping[str, Any], indent: int | None = None) -> bytes:
     """A mapping as a JSON file with its checksum at the end."""
     body = json.dumps(data, indent=indent, allow_nan=False).removesuffix("}").rstrip().encode()
@@ -124,9 +128,9 @@ def _note(header: bytes) -> dict[str, Any]:
     try:
         note = json.loads(json.loads(header)["__metadata__"]["statetrack"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise BadRecord("no file of statetrack") from None
+        raise NotOurs("no file of statetrack") from None
     if not isinstance(note, dict):
-        raise BadRecord("no file of statetrack")
+        raise NotOurs("no file of statetrack")
     return note
 
 

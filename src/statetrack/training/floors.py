@@ -6,12 +6,14 @@ import functools
 import math
 from dataclasses import replace
 
-from statetrack.results.evaluations import Evaluation, OnRows
+from statetrack.results.evaluations import END, Evaluation, OnRows
 from statetrack.tasks import Task
 from statetrack.theory import Floors, floors
+from statetrack.theory.floors import strategies
 from statetrack.training import metrics
 
 CHEAP = 4096  # positions up to which the floor of a longer row is worth its time
+CHEAP_END = 2048  # the same for that of the last positions alone, which hardly changes further out
 
 
 def with_floors(the_task: Task, found: Evaluation, trained: int) -> Evaluation:
@@ -32,6 +34,13 @@ def with_floors(the_task: Task, found: Evaluation, trained: int) -> Evaluation:
         floor_by_position=by_position,
         skill_by_position=metrics.skill(found.accuracy_by_position, by_position),
     )
+
+
+def end_floor(the_task: Task, trained: int, length: int) -> float | None:
+    """What a guess scores over the last positions of rows of a length, where that is known exactly."""
+    if not floors_of(the_task, trained)["position"].exact:
+        return None
+    return strategies.end_floor(the_task, min(length, CHEAP_END), END)
 
 
 def _average(the_task: Task, length: int) -> float | None:

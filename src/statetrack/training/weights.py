@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
@@ -10,6 +11,7 @@ from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, trusted_model
 from statetrack.models.custom import as_model, own_name
+from statetrack.models.sequence import Shape
 from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.tasks import Task, trusted_task
 from statetrack.training import checkpoint
@@ -67,15 +69,23 @@ def load(store: Store, cell: Cell) -> SequenceModel:
     if "training" in note and isinstance(record, TrainingRecord) and note["training"] != record.training.fingerprint:
         raise BadInput(f"{path.name} holds the weights of another training of this cell")
     loaded = built(cell.subject, trusted_task(cell.task), cell.seed)
-    expected = loaded.state_dict()
-    for name in [*expected, *weights]:
-        if name not in weights or name not in expected:
-            raise BadInput(f"{path.name} does not fit {cell.subject}: {name} is in one of them only")
-        if weights[name].shape != expected[name].shape:
-            shapes = f"{tuple(weights[name].shape)} there, {tuple(expected[name].shape)} in the model"
-            raise BadInput(f"{path.name} does not fit {cell.subject}: {name} is {shapes}")
+    check_fits(loaded, {name: tuple(each.shape) for name, each in weights.items()}, path.name, cell.subject)
     loaded.load_state_dict(weights)
     return frozen(loaded)
+
+
+def check_fits(model: nn.Module, shapes: Mapping[str, Shape], file: str, subject: str) -> None:
+    """Refuse weights of these shapes where one of them is not a tensor of the model, or one of it is missing."""
+    expected = {name: tuple(each.shape) for name, each in model.state_dict().items()}
+    for name in [*expected, *shapes]:
+        if name not in shapes or name not in expected:
+            raise BadInput(
+                f"{file} does not fit {subject}: {name} is in {'the model' if name in expected else file} only"
+            )
+        if shapes[name] != expected[name]:
+            raise BadInput(
+                f"{file} does not fit {subject}: {name} is {shapes[name]} there, {expected[name]} in the model"
+            )
 
 
 def frozen(model: SequenceModel) -> SequenceModel:

@@ -9,18 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
 
-import numpy as np
-
 from statetrack.errors import BadInput
 from statetrack.formatting import fixed
-from statetrack.results import Record, TrainingRecord, records
+from statetrack.results import EvaluatedRecord, Record, TrainingRecord, records
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import END, SOLVED, OnRows, is_solved
 from statetrack.results.networks import HasEvaluations, Tested
 from statetrack.results.records import DIVERGED
 from statetrack.results.schema import BadRecord
 from statetrack.tasks import trusted_task
-from statetrack.theory.floors.strategies import position_floor
+from statetrack.theory.floors import strategies
 from statetrack.verdicts.documents import DESIGN_TRAINING
 
 SURE_LOW = 0.98
@@ -205,12 +203,19 @@ def way_of_training(protocol: Mapping[str, Any]) -> str:
 
 
 def tested(record: HasEvaluations) -> list[Tested]:
-    """How far a network was right; of one that was trained here, with floors of the last positions that the record
-    itself does not hold.
-    """
+    """How far a network was right, with floors of the last positions that the record itself does not hold."""
     if isinstance(record, TrainingRecord):
         return record.tested(functools.partial(_end_floor, record))
+    if isinstance(record, EvaluatedRecord):
+        return record.tested(functools.partial(_end_floor_beside, record))
     return record.tested()
+
+
+def _end_floor_beside(record: EvaluatedRecord, length: int) -> float | None:
+    """The same as `_end_floor` for weights that were brought: it is known exactly where that of some rows is."""
+    rows = record.rows.values()
+    exact = any(each.floor_exact or (each.floor is not None and each.floors is None) for each in rows)
+    return end_floor(record.cell.task, min(length, CHEAP)) if exact else None
 
 
 def _end_floor(record: TrainingRecord, length: int) -> float | None:
@@ -244,9 +249,7 @@ def end_floor(text: str, length: int) -> float | None:
 
 @functools.lru_cache(maxsize=1024)
 def _known_end_floor(text: str, length: int) -> float | None:
-    by_position = position_floor(trusted_task(text), length).by_position[-END:]
-    known = by_position[np.isfinite(by_position)]
-    return float(known.mean()) if len(known) else None
+    return strategies.end_floor(trusted_task(text), length, END)
 
 
 def as_designed(records: Iterable[Measurement]) -> list[Measurement]:

@@ -126,6 +126,19 @@ def position_floor(task: Task, length: int) -> Floor:
     return next(floor for floor in FloorMaker(task, length, window=1).gather() if floor.name == "position")
 
 
+@functools.lru_cache(maxsize=1024)
+def end_floor(task: Task, length: int, positions: int) -> float | None:
+    """What the best answer for each position scores over the last ones; None where nothing is asked there.
+
+    >>> import statetrack as st
+    >>> round(end_floor(st.task("txc"), 64, 32), 3), round(end_floor(st.task("fsm"), 64, 32), 3)
+    (0.5, 1.0)
+    """
+    by_position = position_floor(task, length).by_position[-positions:]
+    known = by_position[np.isfinite(by_position)]
+    return float(known.mean()) if len(known) else None
+
+
 class FloorMaker:
     """Gathers the floors of one task."""
 

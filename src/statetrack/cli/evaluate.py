@@ -1,0 +1,201 @@
+"""`statetrack evaluate`: weights that exist, at other lengths, along streams, on hard words; nothing is trained."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from statetrack import trust
+from statetrack.cli.options import TrustCode, TrustedCode
+from statetrack.cli.output import print_json, print_table
+from statetrack.errors import BadInput, need
+from statetrack.formatting import plural, short_names
+from statetrack.progress import progress
+from statetrack.results.evaluations import OnRows, OnStream
+
+if TYPE_CHECKING:
+    from statetrack.results import TrainingRecord
+    from statetrack.training.evaluated import Evaluated
+    from statetrack.training.folder import FolderTally
+    from statetrack.training.further import Wanted
+
+OF_FILES = ("--model", "--trained", "--seed", "--out")
+
+
+def command(
+    what: Annotated[str, typer.Argument(metavar="DIR | TASK", help="A folder of cells with weights; or a task.")],
+    weights: Annotated[
+        Path | None, typer.Argument(help="After a task: a safetensors file with a model's tensors by their names.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Whose weights the file holds: NAME[option=value] or file.py:Class.")
+    ] = None,
+    lengths: Annotated[
+        str | None, typer.Option(help="Lengths of rows, 128,1024; of a file else 1, 2, 4, 8, 16 times --trained.")
+    ] = None,
+    stream: Annotated[int, typer.Option(help="A stream of this many steps.")] = 0,
+    words: Annotated[
+        int | None, typer.Option(help="Tokens of hard words: 0 for none; of a file else the usual number.")
+    ] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="Of a folder only the cell whose key begins with this; may be repeated.")
+    ] = None,
+    trained: Annotated[
+        int | None, typer.Option(help="Of a file: the length trained on, if you know it; else 64 stands in for it.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of a file: the seed of the test rows; else 0.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Of a file: a folder for the record.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    trusted: TrustedCode = None,
+    trust_code: TrustCode = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Test weights that exist. Nothing is trained, and the weights stay as they are.
+
+    Of a folder that train or sweep made, every trained cell gets what is asked for added to its record: what is there
+    already is not measured again, and a run that was killed goes on. Cells that cannot be tested are named; the exit
+    code is 1 if one of them should have been, 2 if none could be. Of a file, a table is printed, and --out keeps a
+    record, which says that the weights were not trained here.
+
+    Example: statetrack evaluate results --stream 1048576
+
+    Example: statetrack evaluate results --lengths 128,1024 --words 1000000 --key 3f0c
+
+    Example: statetrack evaluate txc weights.safetensors --model "gru[hidden=32]" --lengths 64,4096
+
+    Example: statetrack evaluate fsm results/3f0c9a1b.safetensors --out other
+    """
+    need("torch", "train", "evaluate")
+    asked = read_lengths(lengths) if lengths is not None else None
+    with trust.trusting(*(trusted or ()), everything=trust_code):
+        if weights is None and Path(what).is_dir():
+            of_files = dict(zip(OF_FILES, (model, trained, seed, out)))
+            if given := next((option for option, value in of_files.items() if value is not None), None):
+                raise BadInput(f"{given} is for weights in a file; the cells of {what} say it themselves")
+            from statetrack.training.further import Wanted
+
+            wanted = Wanted(asked or (), (stream,) if stream else (), words or 0)
+            return _of_folder(Path(what), wanted, tuple(key or ()), device, as_json)
+        if weights is None:
+            raise BadInput(f"{what} is no folder of results; of a task, the weights are needed too: {_form(what)}")
+        if weights.is_dir():
+            raise BadInput(f"{weights} is a folder: name one file of weights in it, or leave out the task")
+        if key:
+            raise BadInput("--key chooses cells of a folder; here the weights are those of a file")
+        if model is None and not _names_its_model(weights):
+            raise BadInput(f"{weights} does not say which model its weights are of: {_form(what, weights)}")
+        from statetrack.training.existing import evaluate
+
+        found = evaluate(
+            what, model, weights=weights, lengths=asked, stream=stream, words=words, trained=trained, seed=seed or 0,
+            out=out, device=device, progress=True,
+        )  # fmt: skip
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_one(found, out)
+    return 0
+
+
+def _form(task: str, weights: Path | str = "FILE.safetensors") -> str:
+    return f"statetrack evaluate {task} {weights} --model NAME"
+
+
+def _names_its_model(weights: Path) -> bool:
+    from statetrack.training.weight_file import look_at
+
+    return look_at(weights).cell is not None
+
+
+def read_lengths(text: str) -> tuple[int, ...]:
+    """
+    >>> read_lengths("128,1024")
+    (128, 1024)
+    """
+    try:
+        return tuple(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise BadInput(f"--lengths {text} should be a whole number, or several with commas between") from None
+
+
+def _print_one(found: Evaluated, out: Path | None) -> None:
+    from statetrack.training.evaluated import HEADERS, about, lengths_shown, reasons
+
+    print(about(found.record))
+    print_table(HEADERS, lengths_shown(found.rows))
+    print(*reasons(found.rows), f"hard words: {found.record.on_words}", sep="\n")
+    if out:
+        print(f"\n1 result in {out}: {found.record.cell.key}")
+
+
+def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str, as_json: bool) -> int:
+    from statetrack.results.diagnosis import HARMLESS
+    from statetrack.training.folder import CANNOT, FolderTally, evaluate_folder
+
+    last = FolderTally()
+    with progress("bar count spent words", verb="evaluate") as move:
+
+        def show(tally: FolderTally) -> None:
+            nonlocal last
+            last, now = tally, f"{tally.now}: {tally.part}"
+            move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
+
+        try:
+            tally = evaluate_folder(folder, wanted, keys, device, show)
+        except KeyboardInterrupt:
+            print(f"evaluate: stopped at {last.done} of {plural(last.total, 'cell')}; what was added to "
+                  f"{plural(last.grown, 'record')} is kept, and the same command goes on", file=sys.stderr)  # fmt: skip
+            raise
+    if not tally.records and len(tally.left_out) == 1:
+        raise BadInput(f"{tally.left_out[0].what}: {tally.left_out[0].why}")
+    for left in tally.left_out:
+        print(f"left out: {left.what}: {left.why}", file=sys.stderr)
+    if not tally.records:
+        raise BadInput(f"no cell of {folder} could be evaluated" if tally.left_out else f"{folder} holds no cells")
+    if as_json:
+        print_json(_plain(tally))
+    else:
+        _print_folder(tally, wanted)
+        print(f"\n{plural(tally.grown, 'record')} of {folder} {'has' if tally.grown == 1 else 'have'} grown; "
+              f"{len(tally.records) - tally.grown:,} held it already; {len(tally.left_out):,} left out")  # fmt: skip
+    return 1 if any(left.code not in (*HARMLESS, CANNOT) for left in tally.left_out) else 0
+
+
+def _plain(tally: FolderTally) -> dict[str, Any]:
+    from statetrack.tasks import trusted_task
+    from statetrack.training.evaluated import told
+
+    cells = [told(record, trusted_task(record.cell.task)) for record in tally.records]
+    left = [{"key": each.key, "what": each.what, "why": each.why} for each in tally.left_out]
+    return {"cells": cells, "grown": tally.grown, "left_out": left}
+
+
+def _print_folder(tally: FolderTally, wanted: Wanted) -> None:
+    """A row for each cell and each length that was asked for; of a stream its last mark."""
+    names = short_names(name for record in tally.records for name in (record.cell.task, record.cell.subject))
+    rows = []
+    for record in tally.records:
+        cell = record.cell
+        same = [names[cell.task], names[cell.subject], f"{cell.length:,}", str(cell.seed)]
+        rows += [[*same, *numbers] for numbers in _asked_rows(record, wanted)]
+    headers = ["task", "model", "trained", "seed", "tested", "accuracy", "95 %", "floor", "solved"]
+    print_table(headers, rows, groups=2)
+    if wanted.words != 0:
+        print()
+        for record in tally.records:
+            cell = record.cell
+            print(f"{names[cell.task]}, {names[cell.subject]}, trained at {cell.length:,}, seed {cell.seed}: "
+                  f"{record.on_words}")  # fmt: skip
+
+
+def _asked_rows(record: TrainingRecord, wanted: Wanted) -> list[list[str]]:
+    from statetrack.tasks import trusted_task
+    from statetrack.training.evaluated import lengths_shown, rows_of
+
+    asked = {OnRows.kind: wanted.lengths, OnStream.kind: wanted.streams}
+    rows = [row for row in rows_of(record, trusted_task(record.cell.task)) if row["tested"] in asked.get(row["of"], ())]
+    return [[f"{of} of {length}", accuracy, between, floor, solved]
+            for of, length, _, accuracy, between, floor, _, _, solved in lengths_shown(rows)]  # fmt: skip

@@ -1,0 +1,118 @@
+"""`statetrack evaluate` on the command line: what it prints, and what it refuses in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import save_file
+
+import statetrack as st
+from statetrack.cli import main
+from statetrack.results import EvaluatedRecord, Store
+from statetrack.training import folder, train_many
+from tests.strangers import SHORT
+
+MODEL = "gru[dim=4,hidden=8]"
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    tensors = st.model("gru", inputs=2, outputs=2, seed=0, dim=4, hidden=8).state_dict()
+    save_file({name: tensor.clone() for name, tensor in tensors.items()}, tmp_path / "w.safetensors")
+    return tmp_path / "w.safetensors"
+
+
+def test_a_file_of_weights_gets_a_table_and_with_out_a_record(
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["evaluate", "txc", str(weights), "--model", MODEL, "--lengths", "8,16", "--words", "5000"]
+    assert main([*arguments, "--device", "cpu"]) == 0
+    first, headers, *rows, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("parameters): evaluated, not trained here")
+    assert headers.split("  ")[0] == "of"
+    assert [row.split()[:2] for row in rows] == [["rows", "8"], ["rows", "16"]]
+    assert last.startswith("hard words: broken by the word")
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--stream", "1024", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (record,) = Store(tmp_path / "out").records()
+    assert isinstance(record, EvaluatedRecord)
+    assert told["weights"]["sha256"] == record.weights.sha256
+    assert told["weights"]["file"] == "w.safetensors"
+    assert told["key"] == record.cell.key
+    lengths = [(row["of"], row["tested"]) for row in told["rows"]]
+    assert lengths == [("rows", 8), ("rows", 16), ("stream", 1024), ("words", record.words and record.words.longest)]
+    assert told["rows"][1]["accuracy"] == record.rows[16].accuracy
+
+
+def test_a_folder_gets_a_row_for_each_cell_and_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_many("txc", MODEL, length=4, seeds=[0, 1], settings=SHORT, out=tmp_path, words=0, device="cpu")
+    arguments = ["evaluate", str(tmp_path), "--lengths", "6", "--stream", "1024", "--device", "cpu"]
+    for grown, held in ((2, 0), (0, 2)):
+        assert main(arguments) == 0
+        _, *rows, _, last = capsys.readouterr().out.splitlines()
+        tested = [row.split()[3:7] for row in rows]
+        assert [" ".join(each) for each in tested] == [
+            "0 rows of 6", "0 stream of 1,024", "1 rows of 6", "1 stream of 1,024",
+        ]  # fmt: skip
+        assert last == f"{grown} records of {tmp_path} have grown; {held} held it already; 0 left out"
+    assert main([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [cell["seed"] for cell in told["cells"]] == [0, 1]
+    assert told["left_out"] == []
+
+
+def test_interrupted_it_says_what_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_many("txc", MODEL, length=4, seeds=[0, 1], settings=SHORT, out=tmp_path, words=0, device="cpu")
+    honest, calls = folder.measured, []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return honest(*given)
+
+    monkeypatch.setattr(folder, "measured", interrupted)
+    assert main(["evaluate", str(tmp_path), "--lengths", "6", "--device", "cpu"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "evaluate: stopped at 1 of 2 cells; what was added to 1 record is kept, and the same command goes on"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["txc"], "txc is no folder of results; of a task, the weights are needed too: statetrack evaluate txc "
+                  "FILE.safetensors --model NAME"),
+        (["txc", "w.safetensors"], "w.safetensors does not say which model its weights are of: statetrack evaluate txc "
+                                   "w.safetensors --model NAME"),
+        (["txc", "w.safetensors", "--model", "gru"], "w.safetensors does not fit gru for txc: embedding.weight is "
+                                                     "(2, 4) there, (2, 128) in the model"),
+        (["txc", "w.safetensors", "--model", "grru"], "unknown model 'grru'; did you mean gru?"),
+        (["txcc", "w.safetensors", "--model", MODEL], "unknown task 'txcc'; did you mean txc?"),
+        (["txc", "w.safetensors", "--model", MODEL, "--key", "ab"], "--key chooses cells of a folder; here the weights "
+                                                                    "are those of a file"),
+        (["txc", "w.safetensors", "--model", MODEL, "--lengths", "8,x"], "--lengths 8,x should be a whole number, or "
+                                                                         "several with commas between"),
+        (["txc", "none.safetensors"], "there is no file none.safetensors; weights are a safetensors file"),
+        (["txc", "empty"], "empty is a folder: name one file of weights in it, or leave out the task"),
+        (["empty", "--stream", "8"], "empty holds no cells"),
+        (["empty"], "there is nothing to measure: ask for lengths, a stream or hard words (--lengths, --stream, "
+                    "--words)"),
+        (["empty", "--model", "gru", "--stream", "8"], "--model is for weights in a file; the cells of empty say it "
+                                                       "themselves"),
+        (["empty", "--stream", "8", "--key", "ab"], "no cell of empty has a key that begins with 'ab'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said_in_one_line(
+    arguments: list[str], line: str, weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert main(["evaluate", *arguments]) == 2
+    assert capsys.readouterr().err == f"statetrack: {line}\n"
