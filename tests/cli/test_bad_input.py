@@ -138,7 +138,9 @@ def test_an_interrupt_leaves_no_half_file(place: Path, number: signal.Signals, t
     finally:
         run.kill()  # where it did not hear, it would write on for hours
     assert run.returncode == 130
-    assert error == ""
+    assert error.count("\n") == 1
+    assert f"interrupted; nothing was written: {target.partition('=')[2]} is as it was; start again with: " in error
+    assert error.endswith(f"statetrack data s5 --length=500 --count=100000000 {target}\n")
     assert sorted(place.rglob("*")) == before
 
 

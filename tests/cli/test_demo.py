@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statetrack.cli import demo, main
+from statetrack.cli import demo, interrupts, main
 from statetrack.verdicts.tracked_length import ModelContrast
 
 SMALL = """
@@ -27,7 +27,7 @@ def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatc
     (tmp_path / "small.yaml").write_text(SMALL)
     monkeypatch.setattr(demo, "SWEEP", str(tmp_path / "small.yaml"))
     monkeypatch.setattr(demo, "LOOKED_INTO", ("e88-1l-small",))
-    monkeypatch.setattr(demo, "program", lambda: "bin/st")
+    monkeypatch.setattr(demo, "program", lambda: ["bin/st"])
     out = tmp_path / "out"
     assert main(["demo", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
@@ -63,9 +63,9 @@ def test_the_program_is_named_as_it_can_be_typed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", [str(tmp_path / "bin" / "statetrack"), "demo"])
     monkeypatch.setattr("shutil.which", lambda name: f"/somewhere/{name}")
-    assert demo.program() == "statetrack"
+    assert interrupts.program() == ["statetrack"]
     monkeypatch.setattr("shutil.which", lambda name: None)  # it is not on the path, as in an environment of its own
-    assert demo.program() == "bin/statetrack"
+    assert interrupts.program() == ["bin/statetrack"]
 
 
 def test_the_demo_runs_the_shipped_sweep():

@@ -35,6 +35,7 @@ from statetrack.cli import (
     sweep,
     train,
 )
+from statetrack.cli.interrupts import CODE, Interrupted, program
 from statetrack.errors import VERBOSE, BadInput, show_cause
 from statetrack.formatting import visible
 from statetrack.version import __version__
@@ -122,8 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         command = error.ctx.command_path if error.ctx else "statetrack"
         return _refuse(f"{error.format_message()} ({command} --help says more)")
+    except Interrupted as stop:
+        print(f"statetrack: {visible(stop.line([*program(), *given]))}", file=sys.stderr)
+        return CODE
     except (KeyboardInterrupt, typer.Abort):
-        return 130
+        return CODE
     except SystemExit as error:  # of somebody's own model or package
         if isinstance(error.__context__, OSError):  # of typer: the reader of our output has seen enough
             raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput
 from statetrack.formatting import fixed, plural, visible
@@ -81,11 +82,17 @@ def command(
 
     guard()
     options = {"device": device} if model.startswith("hf:") else {}
-    with progress("words bar percent left", "asking", samples) as move:
+    over = [0]  # samples
+    kept = telling(lambda: _kept(over[0], samples, out))
+    with kept, progress("words bar percent left", "asking", samples) as move:
+
+        def report(ended: int, turns: int) -> None:
+            over[0] = ended
+            move(completed=ended, description=f"asking, {turns:,} turns")
+
         records = ask(
             chosen, rules, who, numbers, length=length, model=model, out=out, forced=teacher_forced,
-            engine=lambda: engine(model, batch=batch, **options),
-            report=lambda ended, turns: move(completed=ended, description=f"asking, {turns:,} turns"),
+            engine=lambda: engine(model, batch=batch, **options), report=report,
             seconds=episode_seconds, warn=lambda line: print(f"statetrack: {line}", file=sys.stderr),
         )  # fmt: skip
     if not records:
@@ -110,6 +117,12 @@ def command(
     if whole < samples:
         print(f"statetrack: {_failures(records, samples, out)}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _kept(over: int, samples: int, out: Path | None) -> Interrupted:
+    if out is None:
+        return Interrupted("nothing was kept: --out DIR keeps every reply", goes_on=False)
+    return Interrupted(f"{over:,} of {plural(samples, 'sample')} are over, and every reply so far is kept in {out}")
 
 
 def _failures(records: list[AskedRecord], samples: int, out: Path | None) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.progress import progress
@@ -45,6 +46,7 @@ def command(
     lengths = Lengths.read(length or ORIGINAL_LENGTH)
     chosen_split = split or (ORIGINAL if original else "train")
     request = DataRequest(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
-    with progress("words bar count left", chosen.name, count) as move:
+    untouched = Interrupted(f"nothing was written: {out or hf} is as it was", goes_on=False)
+    with telling(lambda: untouched), progress("words bar count left", chosen.name, count) as move:
         write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows), overwrite=overwrite)
     print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")

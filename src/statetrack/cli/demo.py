@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack.cli.interrupts import Interrupted, program, telling
 from statetrack.cli.output import open_page, print_table
 from statetrack.cli.sweep import watch
 from statetrack.errors import MissingExtra, need
@@ -50,19 +49,16 @@ def command(
 
     Example: statetrack demo
     """
-    need("torch", "train", "the demo")
-    show_rows()
-    records = train(out)
-    for task in ASKED:
-        show_table(task, [record for record in records if record.cell.task == task])
-    look_into(out, records)
-    write_report(out, open_report)
-    print(f"Next: {program()} list tasks, {program()} show s5, {program()} train --help")
-
-
-def program() -> str:
-    """What to type for statetrack from here."""
-    return "statetrack" if shutil.which("statetrack") else os.path.relpath(sys.argv[0])
+    with telling(lambda: Interrupted(f"what is finished is kept in {out}")):
+        need("torch", "train", "the demo")
+        show_rows()
+        records = train(out)
+        for task in ASKED:
+            show_table(task, [record for record in records if record.cell.task == task])
+        look_into(out, records)
+        write_report(out, open_report)
+    name = " ".join(program())
+    print(f"Next: {name} list tasks, {name} show s5, {name} train --help")
 
 
 def show_rows() -> None:

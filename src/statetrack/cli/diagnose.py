@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from statetrack import trust
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput, need
-from statetrack.formatting import short_names
+from statetrack.formatting import plural, short_names
 from statetrack.progress import progress
 
 if TYPE_CHECKING:
@@ -57,10 +59,12 @@ def command(
     for steps in (length, stream):
         check_size(1 if steps is None else steps, 1, 0, 0)
     store = Store.existing(folder)
+    seen: list[FolderProgress] = []
     named = trust.trusting(*(trusted or ()), everything=trust_code)
-    with named, progress("bar count spent words", verb="diagnose") as move:
+    with telling(lambda: _kept(seen, folder)), named, progress("bar count spent words", verb="diagnose") as move:
 
         def show(tally: FolderProgress) -> None:
+            seen[:] = [tally]
             now = f"{tally.now}: {tally.part}"
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
@@ -73,6 +77,13 @@ def command(
         _print(comparison, folder, tuple(key or ()))
     asked = [left for left in comparison.left_out if not key or left.key.startswith(tuple(key))]
     return 1 if any(left.code not in HARMLESS for left in asked) else 0
+
+
+def _kept(seen: Sequence[FolderProgress], folder: Path) -> Interrupted:
+    done, total = (seen[0].done, seen[0].total) if seen else (0, 0)
+    if not done:
+        return Interrupted("no cell was diagnosed yet", goes_on=False)
+    return Interrupted(f"{done} of {plural(total, 'cell')} are diagnosed and kept in {folder / 'diagnosis'}")
 
 
 def _print(comparison: Comparison, folder: Path, keys: tuple[str, ...]) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from statetrack import trust
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.errors import BadInput, shortened
 from statetrack.formatting import plural
 from statetrack.progress import progress
 
 if TYPE_CHECKING:
+    from statetrack.sweeps.runner import Show
     from statetrack.sweeps.schedule import Schedule, SweepProgress
 
 
@@ -77,8 +80,9 @@ def command(
         for entry in sweep.entries:
             print(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
         return 0
-    with trust.trusting(*(trusted or ()), everything=trust_code), watch(sweep.name) as show:
-        tally = run(sweep, out, options, show)
+    trusting, seen = trust.trusting(*(trusted or ()), everything=trust_code), Seen()
+    with telling(lambda: kept(seen, out)), trusting, watch(sweep.name) as show:
+        tally = run(sweep, out, options, seen.also(show))
     code = summary(tally, out)
     if any(cell.kind == ASK for cell in sweep.cells):
         print_asked(Store.existing(out))
@@ -90,6 +94,33 @@ def read_part(text: str) -> tuple[int, int]:
     if not (slash and all(part.isascii() and part.isdecimal() and len(part) <= DIGITS for part in (number, parts))):
         raise BadInput(f"--part {shortened(text, quoted=False)} should be of the form 2/4")
     return int(number), int(parts)
+
+
+@dataclass
+class Seen:
+    """The schedule of a run, for what is said when it is interrupted."""
+
+    schedule: Schedule | None = None
+
+    def also(self, show: Show) -> Show:
+        def both(schedule: Schedule, workers: int) -> None:
+            self.schedule = schedule
+            show(schedule, workers)
+
+        return both
+
+
+def kept(seen: Seen, out: Path) -> Interrupted:
+    """What a sweep that was interrupted leaves."""
+    from statetrack.results import Store
+    from statetrack.results.checkpoints import under_way
+
+    if seen.schedule is None:
+        return Interrupted("nothing was begun", goes_on=False)
+    tally = seen.schedule.tally
+    saved = len(under_way(Store(out)))
+    begun = f", with {plural(saved, 'checkpoint')} of cells under way" if saved else ""
+    return Interrupted(f"{tally.finished:,} of {plural(tally.total, 'cell')} are finished and kept in {out}{begun}")
 
 
 def summary(tally: SweepProgress, out: Path) -> int:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput, need
-from statetrack.formatting import fixed, plural, short_names
+from statetrack.formatting import fixed, plural, short_names, verb
 
 if TYPE_CHECKING:
     from statetrack.results import TrainingRecord
     from statetrack.training import Result
+    from statetrack.training.loop import Fit
 
 
 MOST_SEEDS = 4096  # replicas of one model
@@ -46,24 +49,42 @@ def command(
 
     Example: statetrack train txc e88-gain-1l-small --length 64 --seeds 3 --stream 65536 --out results
     """
-    need("torch", "train", "training")
-    from statetrack.training import train_many
-
     if not 1 <= seeds <= MOST_SEEDS:
         raise BadInput(f"--seeds {seeds} should lie in 1..{MOST_SEEDS}")
+    need("torch", "train", "training")
     changes = read_settings(settings or [])
     if rates is not None:
         changes["rates"] = read_rates(rates)
-    results = train_many(
-        task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol=protocol, settings=changes,
-        stream=stream, words=words, out=out, device=device, progress=True,
-    )  # fmt: skip
+    seen: dict[str, Fit] = {}
+    began = time.time()
+    with telling(lambda: kept(seen.get("run"), out, began)):
+        from statetrack.training import train_many
+
+        results = train_many(
+            task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol=protocol, settings=changes,
+            stream=stream, words=words, out=out, device=device, progress=True, 
+            report=lambda run: seen.update(run=run),
+        )  # fmt: skip
     if as_json:
         print_json([result.to_dict() for result in results])
     else:
         print_results(results)
         if out:
             print(f"\n{plural(len(results), 'result')} in {out}")
+
+
+def kept(run: Fit | None, out: Path | None, began: float) -> Interrupted:
+    """What a training that was interrupted leaves."""
+    from statetrack.results.store import KEY
+
+    if out is None:
+        return Interrupted("nothing was kept: --out DIR keeps results and a checkpoint", goes_on=False)
+    new = [path for path in out.glob("*.json") if KEY.fullmatch(path.stem) and path.stat().st_mtime >= began]
+    parts = [plural(len(new), "result")] if new else []
+    parts += [f"a checkpoint at update {run.saved:,}"] if run and run.saved else []
+    if not parts:
+        return Interrupted(f"nothing of it is in {out} yet", goes_on=False)
+    return Interrupted(f"{' and '.join(parts)} {verb(len(new) + len(parts) - bool(new))} kept in {out}")
 
 
 def read_settings(given: list[str]) -> dict[str, Any]:
@@ -88,8 +109,6 @@ def read_rates(text: str) -> tuple[float, ...]:
 
 def print_results(results: list[Result]) -> None:
     """A table of the seeds, then the curves that all seeds share."""
-    from statetrack.results.pace import duration
-
     first = results[0]
     cell, training = first.cell, first.record.training
     task, subject = (short_names([name])[name] for name in (cell.task, cell.subject))
@@ -113,8 +132,19 @@ def print_results(results: list[Result]) -> None:
     for record in records:
         print(f"seed {record.cell.seed}: {record.on_words}")
     solved = sum(result.solved for result in results)
-    took = duration(max(result.record.training.train_seconds or 0.0 for result in results))
-    print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; trained in {took}")
+    print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; {how_long(results)}")
+
+
+def how_long(results: list[Result]) -> str:
+    """What the training took; what was there already was not trained now."""
+    from statetrack.results.pace import duration
+
+    new = [result.record.training.train_seconds or 0.0 for result in results if not result.found]
+    there = len(results) - len(new)
+    trained = [f"trained in {duration(max(new))}"] if new else []
+    found = f"{there} of them" if new else "all of them" if there > 1 else "it"
+    said = [f"{found} {'was' if there == 1 else 'were'} there already, and nothing of that was trained again"]
+    return ", ".join([*trained, *(said if there else [])])
 
 
 def _along(record: TrainingRecord, mark: int) -> float | None:

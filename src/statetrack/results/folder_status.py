@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statetrack.results import claims, plans
+from statetrack.results.checkpoints import Checkpoint, under_way
 from statetrack.results.pace import CostBySubject, Pace
 from statetrack.results.plans import Sweep
 from statetrack.results.records import DIVERGED, DONE, FAILED, FINISHED, SKIPPED, Record
@@ -31,6 +32,7 @@ class Status:
     beyond: int = 0  # results of no sweep of this folder
     foreign: list[str] = field(default_factory=list)  # names of files that are not ours
     still: list[str] = field(default_factory=list)  # holders of a cell that do not move
+    checkpoints: list[Checkpoint] = field(default_factory=list)  # of trainings under way, or cut off
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -38,7 +40,7 @@ class Status:
             "failures": [f"{each.cell}: {each.reason}" for each in self.failures],
             "skipped_because": dict(self.skipped), "units_running": self.workers, "seconds_left": self.seconds_left,
             "sweeps": self.sweeps, "of_no_sweep": self.beyond, "not_ours": self.foreign,
-            "not_moving": self.still,
+            "not_moving": self.still, "checkpoints": [each.described() for each in self.checkpoints],
         }  # fmt: skip
 
 
@@ -93,6 +95,7 @@ def status(store: Store) -> Status:
         seconds_left=pace.seconds_left(left, workers),
         beyond=sum(key not in planned for key in statuses),
         foreign=store.foreign(),
+        checkpoints=under_way(store),
     )
 
 

@@ -69,9 +69,9 @@ def with_workers(schedule: Schedule, places: list[WorkerDevice], weights: bool, 
                 worker.end_late(schedule)
     finally:
         end(workers)
-    for worker in workers:
-        for unit in worker.units:
-            schedule.look_for(unit)
+        for worker in workers:
+            for unit in worker.units:
+                schedule.look_for(unit)
 
 
 def end(workers: list[Worker]) -> None:

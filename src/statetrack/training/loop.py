@@ -56,6 +56,7 @@ class Fit:
     norms: list[float | None] = field(init=False)  # of the gradients since the last check, the mean
     tokens: int = 0
     seconds: float = 0.0
+    saved: int | None = None  # the update of the last checkpoint
 
     def __post_init__(self) -> None:
         self.losses = [[] for _ in self.seeds]
@@ -243,7 +244,9 @@ class Keeper:
 
     def __init__(self, path: Path | None, run: Fit, flat: FlatParameters, optimizer: AdamW, length: int) -> None:
         self.run, self.flat, self.optimizer = run, flat, optimizer
-        self.identity = checkpoint.fingerprint(describe(run, length))
+        what = describe(run, length)
+        self.identity = checkpoint.fingerprint(what)
+        self.of = {name: what[name] for name in ("task", "model", "length")}  # for people: `status` names it
         self.path = path
         self.saved_at = time.monotonic()
 
@@ -265,6 +268,7 @@ class Keeper:
                 setattr(p, key, value)
         self.run.losses = note["losses"]
         self.run.tokens, self.run.seconds = note["tokens"], note["seconds"]
+        self.run.saved = max(p.step for p in self.run.progress)
 
     def _check(self, held: dict[str, Tensor], note: dict[str, Any]) -> None:
         """Whether a run can go on from it: the shapes and types of this one, and numbers where it has not diverged."""
@@ -295,10 +299,12 @@ class Keeper:
         if self.path is None:
             return
         note = {
-            "run": self.identity, "seeds": self.run.seeds, "progress": [p.to_dict() for p in self.run.progress],
-            "losses": self.run.losses, "tokens": self.run.tokens, "seconds": self.run.seconds,
+            "run": self.identity, "of": self.of, "seeds": self.run.seeds,
+            "progress": [p.to_dict() for p in self.run.progress], "losses": self.run.losses, "tokens": self.run.tokens,
+            "seconds": self.run.seconds,
         }  # fmt: skip
         checkpoint.save(self.path, self.matrices(), note)
+        self.run.saved = max(p.step for p in self.run.progress)
         self.saved_at = time.monotonic()
 
     def tell(self, callback: Callback | None, rows: list[int]) -> None:
