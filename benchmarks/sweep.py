@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from statetrack.results import Store, status
@@ -25,7 +26,7 @@ RUNNER = """
 import sys
 from tests.sweeps.counted_cells import sweep
 from statetrack.sweeps import Options, run
-run(sweep(40, log=sys.argv[2], seconds=0.3), sys.argv[1], Options(workers=2))
+run(sweep(40, log=sys.argv[2], seconds=0.3, weights=True), sys.argv[1], Options(workers=2))
 """
 
 
@@ -69,34 +70,100 @@ def through_ray() -> bool:
     return each < 20
 
 
-def kills(count: int = 50) -> bool:
-    """SIGKILL at random moments of a sweep of 40 cells, begun again when it was done; then one clean run."""
-    place, moments = folder(), random.Random(1)
-    log, out, twice, cut, rounds = place / "log", place / "out", 0, 0, 1
-    for _ in range(count):
-        done = {path.stem for path in out.glob("*.json")}
-        if len(done) == 40:
-            shutil.rmtree(out)
-            log.unlink()
-            done, rounds = set(), rounds + 1
-        before = len(begun(log))
-        runner = subprocess.Popen([sys.executable, "-c", RUNNER, str(out), str(log)], start_new_session=True)
-        while len(begun(log)) == before and runner.poll() is None:
-            time.sleep(0.005)
-        time.sleep(moments.uniform(0, 1.0))
-        os.kill(runner.pid, signal.SIGKILL)
+def kills(count: int = 100) -> bool:
+    """SIGKILL at random moments of two runners on one folder: of a runner, of a worker, or of a runner with its two.
+
+    A sweep of 40 cells is begun again in a fresh folder when it is done. The last is ended by a clean run.
+    """
+    chance, found, rounds, cells = random.Random(1), Counter[str](), 0, sweep(40, seconds=0.3, weights=True).cells
+    while found["kills"] < count:
+        place = folder()
+        round_ = Round(place, chance)
+        round_.kill_until(count, found)
+        run(sweep(40, log=str(round_.log), seconds=0.3, weights=True), round_.out, Options(workers=2))
+        round_.look()
+        store = Store(round_.out)
+        found["finished"] += sum(store.read(cell) is not None for cell in round_.cells)
+        found["damaged"] += len(status(store).damaged)
+        found["weights"] += sum(
+            store.path(cell, "safetensors").read_bytes() == b"weights of " + cell.key.encode() for cell in round_.cells
+        )
+        found["begun"] += len(begun(round_.log))
+        found["twice"] += round_.twice
+        rounds += 1
+        shutil.rmtree(place)
+    wanted = rounds * len(cells)
+    print(
+        f"{found['kills']} kills (a runner {found['runner']}, a worker {found['worker']}, both {found['both']}) "
+        f"with two runners on one folder, over {rounds} sweeps of {len(cells)} cells"
+    )
+    print(
+        f"  finished {found['finished']} of {wanted}, with whole weights {found['weights']}, damaged files "
+        f"{found['damaged']}, cells begun {found['begun']} times (cut in their middle: {found['begun'] - wanted}), "
+        f"finished cells begun again {found['twice']}"
+    )
+    return found["finished"] == found["weights"] == wanted and not found["damaged"] and not found["twice"]
+
+
+class Round:
+    """Two runners on one folder, and what they did."""
+
+    def __init__(self, place: Path, chance: random.Random) -> None:
+        self.log, self.out, self.chance = place / "log", place / "out", chance
+        self.cells = sweep(40, log=str(self.log), seconds=0.3, weights=True).cells
+        self.runners: list[subprocess.Popen[bytes]] = []
+        self.known: dict[str, int] = {}  # how often a cell had been begun when its record was first seen
+        self.twice = 0
+
+    def kill_until(self, count: int, found: Counter[str]) -> None:
+        """Kill until so many kills are found, or all cells are done."""
+        while found["kills"] < count and len(self.known) < len(self.cells):
+            while len(self.runners) < 2:
+                command = [sys.executable, "-c", RUNNER, str(self.out), str(self.log)]
+                self.runners.append(subprocess.Popen(command, start_new_session=True))
+            before, until = len(begun(self.log)), time.monotonic() + 10
+            while len(begun(self.log)) == before and self._all_run() and time.monotonic() < until:
+                self._wait(0.005)
+            self._wait(self.chance.uniform(0, 0.5))
+            if self._all_run():
+                what = self._kill(self.chance.choice(self.runners))
+                found.update(["kills", what] if what else [])
+            self.runners = [runner for runner in self.runners if runner.poll() is None]
+        for runner in self.runners:
+            os.killpg(runner.pid, signal.SIGKILL)
+            runner.wait()
+        self._wait(0.1)
+
+    def _all_run(self) -> bool:
+        return all(runner.poll() is None for runner in self.runners)
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        self.look()
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.02))
+            self.look()
+
+    def look(self) -> None:
+        """Which cells are finished by now, and which of them were begun again since."""
+        there = {path.stem for path in self.out.glob("*.json")}
+        counts = Counter(begun(self.log))
+        for key in there:
+            self.twice += counts[key] - self.known.setdefault(key, counts[key])
+            self.known[key] = counts[key]
+
+    def _kill(self, runner: subprocess.Popen[bytes]) -> str:
+        """What was killed; nothing where a runner has no worker yet."""
+        what = self.chance.choice(["runner", "worker", "both"])
+        if what == "worker":
+            found = Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()
+            if not found:
+                return ""
+            os.kill(int(self.chance.choice(found)), signal.SIGKILL)
+            return what
+        (os.killpg if what == "both" else os.kill)(runner.pid, signal.SIGKILL)
         runner.wait()
-        time.sleep(0.1)
-        twice += len(done & set(begun(log)[before:]))
-        cut += len(set(begun(log)) - {path.stem for path in out.glob("*.json")})
-    done, before = {path.stem for path in out.glob("*.json")}, len(begun(log))
-    tally = run(sweep(40, log=str(log), seconds=0.3), out, Options(workers=2))
-    twice += len(done & set(begun(log)[before:]))
-    damaged = len(status(Store(out)).damaged)
-    print(f"{count} kills over {rounds} sweeps of 40 cells ({cut} cells cut in their middle), then a clean run")
-    print(f"  finished {tally.finished} of 40, damaged files {damaged}, finished cells begun again {twice}")
-    shutil.rmtree(place)
-    return tally.finished == 40 and damaged == 0 and twice == 0
+        return what
 
 
 def disk() -> bool:

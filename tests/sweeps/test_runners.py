@@ -7,6 +7,8 @@ import os
 import random
 import resource
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -334,3 +336,28 @@ def test_parts_in_folders_of_their_own_merge_to_the_whole(tmp_path: Path) -> Non
     joined = merge([tmp_path / f"part{number}" for number in (1, 2, 3)], tmp_path / "all")
     assert (joined.taken, joined.kept) == (7, 0)
     assert finished(tmp_path / "all") == {cell.key for cell in whole.cells}
+
+
+@pytest.mark.parametrize("said", [b"", struct.pack("!i", 40)])
+def test_a_worker_whose_runner_was_killed_ends_without_a_word(said: bytes, tmp_path: Path) -> None:
+    """Also in the middle of what it was told."""
+    ours, theirs = socket.socketpair()
+    alive, lifeline = os.pipe()
+    command = [
+        sys.executable,
+        "-m",
+        "statetrack.sweeps.worker",
+        str(theirs.fileno()),
+        str(alive),
+        str(tmp_path),
+        "cpu",
+        "",
+    ]
+    worker = subprocess.Popen(command, pass_fds=(theirs.fileno(), alive), stderr=subprocess.PIPE, text=True)
+    theirs.close()
+    ours.sendall(said)
+    ours.close()
+    assert worker.communicate() == (None, "")
+    assert worker.returncode == 0
+    os.close(alive)
+    os.close(lifeline)

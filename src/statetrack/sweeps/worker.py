@@ -12,13 +12,14 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from statetrack import trust
 from statetrack.errors import BadInput
 from statetrack.results.store import Store
-from statetrack.sweeps.units import Unit
+from statetrack.sweeps.units import Outcome, Unit
 from statetrack.sweeps.work import do
 
 
@@ -29,19 +30,24 @@ class Ended(SystemExit):
 def main(pipe: int, lifeline: int, folder: str, device: str, weights: bool) -> None:
     signal.signal(signal.SIGTERM, _end)
     threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
-    starter = Connection(pipe)
-    store = Store(Path(folder))
+    with suppress(EOFError, ConnectionError):  # whoever started it was killed, and the lifeline has not told yet
+        _serve(Connection(pipe), Store(Path(folder)), device, weights)
+
+
+def _serve(starter: Connection, store: Store, device: str, weights: bool) -> None:
     while True:
         unit: Unit | None = starter.recv()
         if unit is None:
             return
         began = time.monotonic()
+        answer: tuple[float, dict[str, Outcome]] | str
         try:
             with trust.trusting(*unit.code):
                 outcomes = do(unit, store, device, weights)
-            starter.send((time.monotonic() - began, outcomes))
+            answer = time.monotonic() - began, outcomes
         except (BadInput, OSError) as error:  # the folder takes no more
-            starter.send(str(error))
+            answer = str(error)
+        starter.send(answer)
 
 
 def _end(number: int, frame: object) -> None:
