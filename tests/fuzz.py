@@ -1,10 +1,11 @@
-"""Generated inputs for every command: no traceback, no time-out, no more memory than fits.
+"""Generated inputs for every command: no traceback, no time-out, no more memory than fits, no escapes to the terminal.
 
-    python -m tests.fuzz --count 2000                       all of it
-    python -m tests.fuzz --count 200 --without-folders      command lines, sweep files and automaton files
-    python -m tests.fuzz --case 17                          one of them again, with what it printed
+    python -m tests.fuzz --count 2000             all of it
+    python -m tests.fuzz --count 2000 --seed 1    other inputs
+    python -m tests.fuzz --case FILE              a case that was kept, once more, with what it printed
 
-Each case is made from its number alone and run in a process of its own, forked from one that has everything imported.
+Hypothesis makes the cases (`tests/fuzz_inputs.py`, `tests/fuzz_folders.py`). Each is run in a process of its own,
+forked from one that has everything imported. One that fails is made as small as it can be, shown, and kept in a file.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import random
+import re
 import resource
 import signal
 import sys
@@ -20,17 +21,23 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch comes: a forked process has none of its threads, and waits for them
 
-from tests.fuzz_inputs import Case, Folder, make
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import SearchStrategy
+
+from tests.fuzz_folders import Held, cases
+from tests.fuzz_inputs import TINY, Case
 
 MOST_SECONDS = 20.0
 MOST_BYTES = 2 * 2**30
 CODES = (0, 1, 2)
 POLL = 0.002
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -46,24 +53,31 @@ class Ended:
     @property
     def problem(self) -> str:
         """What is wrong with that; nothing is an empty text."""
+        last = (self.err.strip().splitlines() or [""])[-1]
         if self.seconds >= MOST_SECONDS:
             return f"no end after {MOST_SECONDS:.0f} s"
         if "Traceback (most recent call last)" in self.err:
-            return "traceback: " + self.err.strip().splitlines()[-1]
+            return f"traceback: {last}"
         if self.code not in CODES:
             return f"exit code {self.code}"
         if self.bytes > MOST_BYTES:
             return f"{self.bytes / 2**30:.1f} GiB"
-        if self.code == 2 and not self.err.strip().splitlines()[-1:]:
+        if self.code == 2 and not last.startswith("statetrack: "):
             return "exit code 2 without a line"
+        if found := CONTROL.search(self.out + self.err):
+            return f"the control character {found[0]!r} is printed"
         return ""
+
+    @property
+    def kind(self) -> str:
+        """The same for problems that are one: a traceback by its place."""
+        places = re.findall(r'File "[^"]*/(\w+\.py)", line (\d+)', self.err)
+        return f"{self.problem.partition(':')[0]} {places[-1] if places else ''}" if self.problem else ""
 
 
 def run(case: Case, folder: Path) -> Ended:
     """Run a case in a child process, in this folder."""
-    for name, content in case.files.items():
-        (folder / name).write_bytes(content)
-    case.prepare(folder)
+    case.put(folder)
     began = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -71,7 +85,7 @@ def run(case: Case, folder: Path) -> Ended:
     usage = _wait(child, began + MOST_SECONDS)
     took = time.monotonic() - began
     code, most = usage if usage is not None else (-signal.SIGKILL, 0)
-    out, err = ((folder / f".{name}").read_text(errors="replace") for name in ("out", "err"))
+    out, err = ((folder / f".{name}").read_bytes().decode(errors="replace") for name in ("out", "err"))
     return Ended(code, MOST_SECONDS if usage is None else took, most, out, err)
 
 
@@ -110,45 +124,125 @@ def _be_child(case: Case, folder: Path) -> None:
         os._exit(code)
 
 
-def prepare() -> Folder:
-    """Import what the commands import, and train one small model for the commands that read a folder."""
+def prepare() -> Held:
+    """Import what the commands import, and fill a folder for those that read one: two networks, one of them looked
+    into, dialogues that ended and one that was cut off, a plan, and an archive of it all.
+    """
+    from statetrack.cli import main
     from statetrack.results.archive import pack
-    from statetrack.training import train
 
     held = Path(tempfile.mkdtemp(prefix="statetrack-fuzz-"))
-    settings = {"check_every": 2, "most_checks": 1, "polish": 1, "batch": 2, "warmup": 0, "validation_rows": 16}
-    train("txc", "mlp[hidden=4]", length=4, settings=settings, out=held / "results")
-    pack(held / "results", held / "results.tar.gz", weights=True)
-    return Folder.read(held)
+    out, text = held / "results", [f"--set={name}={value}" for name, value in TINY.items()]
+    (held / "x.yaml").write_text(
+        f"name: x\ntasks: [txc]\nlengths: [3]\nseeds: 1\n"
+        f"blocks:\n  - {{subjects: ['mlp[hidden=2]'], settings: {TINY}}}\n"
+        "  - {subjects: ['ask:none random'], protocol: ask}\n"
+    )
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        codes = [
+            main(["train", "txc", "gru[hidden=2]", "--length", "4", *text, "--out", str(out)]),
+            main(["diagnose", str(out), "--stream", "64"]),
+            main(["sweep", str(held / "x.yaml"), "--out", str(out), "--workers", "0"]),
+        ]
+    assert codes == [0, 0, 0], codes
+    _cut_off(out)
+    pack(out, held / "results.tar.gz", weights=True)
+    return Held.read(held)
+
+
+def _cut_off(out: Path) -> None:
+    """A dialogue that a server failed, with a reply in its record and one in its journal."""
+    from dataclasses import replace
+
+    from statetrack.asking import Reply
+    from statetrack.asking.journal import Journal
+    from statetrack.results import AskedRecord, Store
+
+    store = Store(out)
+    (record,) = (each for each in store.records() if isinstance(each, AskedRecord))
+    episode = replace(record.episode, ended="server", replies=record.episode.replies[:1], outcomes="+", changes="-",
+                      positions=[1], max_length=1)  # fmt: skip
+    cell = replace(record.cell, subject="x/y implicit")
+    store.write(AskedRecord(cell=cell, status="failed", reason="503", episode=episode))
+    Journal(store, cell).append(1, Reply("[answer: 1]"))
+
+
+class Found(Exception):
+    """A case with a problem."""
+
+
+@cache
+def _found(kind: str) -> type[Found]:
+    """One type for each kind of problem: hypothesis makes a case of each type as small as it can."""
+    return type(kind, (Found,), {})
+
+
+@dataclass
+class Findings:
+    """What became of the cases so far; of each kind of problem the last case, which is the smallest in the end."""
+
+    codes: Counter[int] = field(default_factory=Counter)
+    verbs: Counter[str] = field(default_factory=Counter)
+    smallest: dict[str, tuple[Case, Ended]] = field(default_factory=dict)
+    slowest: float = 0.0
+    largest: int = 0
+
+    def look(self, case: Case) -> None:
+        """Run a case; raises Found where something is wrong with it."""
+        with tempfile.TemporaryDirectory() as place:
+            ended = run(case, Path(place))
+        if ended.problem:
+            self.smallest[ended.kind] = case, ended
+            raise _found(ended.kind)(ended.problem)
+        self.codes[ended.code] += 1
+        self.verbs[case.arguments[0] if case.arguments else ""] += 1
+        self.slowest, self.largest = max(self.slowest, ended.seconds), max(self.largest, ended.bytes)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} x {code}" for code, count in sorted(self.codes.items()))
+        return (
+            f"{self.codes.total()} cases, {len(self.smallest)} problems; exit codes: {counts}; "
+            f"{len(self.verbs)} verbs; slowest {self.slowest:.1f} s, largest {self.largest / 2**30:.2f} GiB"
+        )
+
+
+def search(made: SearchStrategy[Case], count: int, start: int) -> Findings:
+    """Run so many cases, unless problems are found before."""
+    found = Findings()
+    while found.codes.total() < count and not found.smallest:
+        left = count - found.codes.total()
+        chosen = settings(
+            max_examples=left, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck), print_blob=False,
+        )  # fmt: skip
+        with contextlib.suppress(Found, ExceptionGroup):  # several, or one that is not there every time
+            seed(start)(chosen(given(made)(found.look)))()
+        start += 1_000_000  # hypothesis may stop early
+    return found
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--case", type=int)
-    parser.add_argument("--without-folders", action="store_true")
-    given = parser.parse_args()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", type=Path)
+    asked = parser.parse_args()
     os.environ["STATETRACK_CONFIG"] = tempfile.mkdtemp(prefix="statetrack-settings-")
     held = prepare()
-    numbers = range(given.first, given.first + given.count) if given.case is None else [given.case]
-    codes: Counter[int] = Counter()
-    problems, slowest, largest = 0, 0.0, 0
-    for number in numbers:
-        case = make(random.Random(number), held, folders=not given.without_folders)
+    if asked.case:
         with tempfile.TemporaryDirectory() as place:
-            ended = run(case, Path(place))
-        codes[ended.code] += 1
-        slowest, largest = max(slowest, ended.seconds), max(largest, ended.bytes)
-        if ended.problem:
-            problems += 1
-            print(f"{number}: {ended.problem}\n    {case.shown}", flush=True)
-        if given.case is not None:
-            print(f"{case.shown}\nexit code {ended.code}\n{ended.out}{ended.err}")
-    counts = ", ".join(f"{count} x {code}" for code, count in sorted(codes.items()))
-    print(f"{len(numbers)} cases, {problems} problems; exit codes: {counts}; slowest {slowest:.1f} s, "
-          f"largest {largest / 2**30:.2f} GiB")  # fmt: skip
-    return 1 if problems else 0
+            ended = run(Case.read(asked.case), Path(place))
+        print(
+            f"{Case.read(asked.case).shown}\nexit code {ended.code}\n{ended.out}{ended.err}\n{ended.problem or 'well'}"
+        )
+        return 1 if ended.problem else 0
+    found = search(cases(held), asked.count, asked.seed)
+    for number, (case, ended) in enumerate(found.smallest.values()):
+        kept = Path(tempfile.gettempdir()) / f"fuzz-{asked.seed}-{number}.json"
+        case.write(kept)
+        print(f"{ended.problem}\n{case.shown}\n    again: python -m tests.fuzz --case {kept}\n")
+    print(found)
+    return 1 if found.smallest else 0
 
 
 if __name__ == "__main__":
