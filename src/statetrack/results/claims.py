@@ -64,11 +64,13 @@ def take(store: Store, cell: Cell, since: int | None = None) -> Claim | None:
         if not _is_at(path, handle):  # the last holder removed the name between our opening and our locking
             os.close(handle)
             continue
-        if os.fstat(handle).st_uid != os.geteuid():  # left by another user who was killed: ours takes its place
+        found = os.fstat(handle)
+        if found.st_uid != os.geteuid():  # left by another user who was killed: ours takes its place
             path.unlink(missing_ok=True)
             os.close(handle)
             continue
-        os.ftruncate(handle, 0)
+        if found.st_size:  # of somebody who was killed
+            os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()} {_host()}".encode())
         moment = since or time.time_ns()
         os.utime(handle, ns=(moment, moment))

@@ -121,7 +121,6 @@ class Store:
         process may not). Then it is found damaged, and its cell is run again.
         """
         path = self.path(record.cell)
-        self.folder.mkdir(parents=True, exist_ok=True)  # another process may have removed it while it was empty
         there = read_record(path, record.cell)
         if isinstance(there, Record):
             record = self._united(there, record)
@@ -142,6 +141,7 @@ class Store:
     def put(self, name: str, data: bytes, seconds: float | None = None) -> None:
         """Keep a file that took this many seconds to make."""
         if seconds is None or seconds >= QUICK:
+            self.folder.mkdir(parents=True, exist_ok=True)  # another process may have removed it while it was empty
             write_whole(self.folder / name, data)
         else:
             _write_quickly(self.folder / name, data)
@@ -288,7 +288,10 @@ def read_record(path: str | Path, expected: Cell | None = None, data: bytes | No
         raise BadInput(f"{path}: {error}") from None
     except (ValueError, RecursionError):
         return Damage(Path(path), "not a record of statetrack", strange)
-    ours = record.cell == expected if expected else _is_named(path, schema.read(Cell, content["cell"]))
+    if expected is not None:
+        ours = record.cell == expected
+    else:  # what 0.1.0 called a cell has another name
+        ours = _is_named(path, record.cell if "format" in content else schema.read(Cell, content["cell"]))
     if not ours:
         return Damage(Path(path), "the record of another cell")
     wrong = _wrong_name(record.cell.task, record.cell.subject, str(record.cell.protocol.get("name")), record.cell.kind)
@@ -334,7 +337,11 @@ def open_lock(path: Path) -> int:
 def _write_quickly(path: Path, data: bytes) -> None:
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
-        part.write_bytes(data)
+        try:
+            part.write_bytes(data)
+        except FileNotFoundError:  # the folder was removed while it was empty; to look first would cost as much
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(data)
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
