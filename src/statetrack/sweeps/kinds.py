@@ -35,9 +35,11 @@ def sweep_of(name: str, cells: Iterable[Cell], kinds: Mapping[str, str] = KINDS)
     return Sweep(name, "", tuple(PlannedCell(cell, module_for(cell, kinds)) for cell in dict.fromkeys(cells)))
 
 
-def code_of(cells: Iterable[Cell]) -> list[str]:
-    """The addresses of somebody's own code that cells run: that of tasks, and of models that are trained."""
-    texts = [text for cell in cells for text in (cell.task, *([cell.subject] if cell.kind == TRAIN else []))]
+def code_of(cells: Iterable[PlannedCell]) -> list[str]:
+    """The addresses of somebody's own code that cells run: that of tasks, and of models that are trained. What another
+    kind of cell calls its subject is no address.
+    """
+    texts = [text for each in cells for text in (each.cell.task, each.cell.subject)[: 1 + (each.kind == KINDS[TRAIN])]]
     return addresses(dict.fromkeys(texts))
 
 

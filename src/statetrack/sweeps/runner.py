@@ -65,7 +65,7 @@ def run(
     asked_for = in_workers or (chosen.device == "cuda" and not chosen.ray)  # a GPU that is not there is refused now
     devices = places(chosen.workers or 0, chosen.device, chosen.per_gpu) if asked_for else []
     where = devices if in_workers else []
-    for address in code_of(sweep.cells):
+    for address in code_of(sweep.entries):
         trusted(address)  # else it is refused here: workers, also those on other machines, run what they are sent
     store = Store(Path(folder))
     plans.save(store, sweep)

@@ -64,7 +64,7 @@ class Unit:
     @property
     def code(self) -> list[str]:
         """The addresses of code that it runs. Its runner has asked whether that may be, before it was sent anywhere."""
-        return code_of(self.cells[:1])
+        return code_of([PlannedCell(self.cells[0], self.kind)])
 
     def of(self, cells: Iterable[Cell], **changes: object) -> Unit:
         """The same work for some of the cells."""
