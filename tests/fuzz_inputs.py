@@ -37,12 +37,15 @@ LINES: dict[str, list[str]] = {
     "list": ["tasks"], "show": ["txc"], "floors": ["fsm", "--length", "8"], "predict": ["mamba2-4l", "txc"],
     "reflections": ["s3"], "documents": ["results"], "play": ["txc"], "lm-eval-path": [], "demo": [],
     "data": ["txc", "--length", "8", "--count", "4", "--out", "o.jsonl"], "audit": ["x.jsonl"],
-    "train": ["txc", "mlp[hidden=4]"], "ask": ["txc", "--solver", "oracle", "--samples", "2", "--length", "4"],
+    "train": ["txc", "mlp[hidden=4]"], "evaluate": ["results"],
+    "ask": ["txc", "--solver", "oracle", "--samples", "2", "--length", "4"],
     "sweep": ["x.yaml", "--out", "o"], "status": ["results"], "check": ["results"], "results": ["results"],
     "diagnose": ["results", "--stream", "64"], "report": ["results"], "merge": ["results", "other", "--out", "o"],
     "pack": ["results", "o.tar.gz"], "unpack": ["results.tar.gz", "o"],
 }  # fmt: skip
 """A command line that is well for each verb; a verb without one fails a test."""
+ALSO: dict[str, list[str]] = {"evaluate": ["txc", WEIGHTS, "--model", "gru[hidden=2]"]}
+"""Another one, where a verb does two things."""
 ENDS: dict[str, SearchStrategy[list[str]]] = {
     "train": some.just(
         ["--length", "4", "--set=batch=2", "--set=check_every=2", "--set=most_checks=1", "--set=polish=1"]
@@ -51,10 +54,11 @@ ENDS: dict[str, SearchStrategy[list[str]]] = {
         some.just(["--dry-run"]),
         some.sampled_from("01").map(lambda n: ["--workers", n, "--limit-seconds", "4", "--cell-seconds", "2"]),
     ),
+    "evaluate": some.sampled_from(["0", "256"]).map(lambda n: ["--lengths", "8", "--words", n, "--stream", n]),
     "demo": some.just(["--out", "x.yaml"]),  # a file: refused, for the whole of it takes a minute
 }
 """What stands last, where all else would take longer than a case may."""
-NEVER = ("--ray", "--open", "--no-open")  # a cluster, a browser
+NEVER = ("--ray", "--open", "--no-open", "--watch")  # a cluster, a browser, somebody who sits there
 TINY = {"batch": 2, "check_every": 2, "most_checks": 1, "polish": 1, "warmup": 0, "validation_rows": 16}
 """The settings of a training that is quickly done."""
 SWEEP = f"name: x\nabout: y\ntasks: [txc]\nsubjects: ['mlp[hidden=2]']\nlengths: [4]\nseeds: 1\nsettings: {TINY}\n"
@@ -162,9 +166,9 @@ def command_lines(verb: str) -> SearchStrategy[list[str]]:
     option = some.tuples(some.just("option"), some.sampled_from(options(verb)), some.none() | WORD)
     others = [some.tuples(some.just(what), PLACE, WORD) for what in ("insert", "replace", "remove")]
     edits = some.just([]) | some.lists(some.one_of(*others, option, option, option), min_size=1, max_size=3)
-    return some.builds(
-        lambda changes, end: [verb, *_changed(LINES[verb], changes), *end], edits, ENDS.get(verb, some.just([]))
-    )
+    plain = some.sampled_from([LINES[verb], *([ALSO[verb]] if verb in ALSO else [])])
+    end = ENDS.get(verb, some.just([]))
+    return some.builds(lambda line, changes, last: [verb, *_changed(line, changes), *last], plain, edits, end)
 
 
 def _changed(arguments: list[str], edits: list[tuple[str, Any, Any]]) -> list[str]:
