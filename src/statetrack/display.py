@@ -87,7 +87,7 @@ class Card:
 
 
 class Shown:
-    """What is shown as a card, with its first figure in a notebook, and has figures and rows of the long table."""
+    """What is shown as a card, with its first figure in a notebook."""
 
     drawn_first: ClassVar[
         Sequence[str]
@@ -97,7 +97,7 @@ class Shown:
         raise NotImplementedError
 
     def contents(self) -> tuple[Sequence[Any], Sequence[Any]]:
-        """The records and the diagnoses that figures and rows are made of."""
+        """The records and the diagnoses that figures are made of."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -114,6 +114,10 @@ class Shown:
     def figure(self, name: str | None = None) -> Any:
         """One of the figures by its name, or the first."""
         return _make().figure(self, name)
+
+
+class Measured(Shown):
+    """What has rows of the long table as well."""
 
     def to_pandas(self) -> Any:
         """The long table as a pandas.DataFrame: a row for each network and thing that it was tested on."""

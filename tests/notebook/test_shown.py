@@ -101,6 +101,39 @@ def test_a_result_has_its_figures_and_rows_wherever_it_came_from() -> None:
 
 
 @pytest.mark.needs("torch")
+def test_a_diagnosis_is_plain_data_and_shown_in_short() -> None:
+    from statetrack.models.witnesses import toggle
+
+    found = st.diagnose("txc", toggle([[0, 1], [1, 0]]), trained=16, length=32, stream=64)
+    assert json.loads(json.dumps(found))["conclusion"] == found["conclusion"] == "stays apart"
+    lines = repr(found).splitlines()
+    assert lines[0] == "txc, e88-gain-1l-small, trained at 16, seed 0: stays apart"
+    assert lines[1] == found["sentences"][0]
+    assert lines[-2:] == ["below 90 %, from           beyond 64", "half way to a guess, from  beyond 64"]
+    assert repr(found.diagnosis) == repr(found)
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.needs("vl_convert")
+def test_a_result_is_diagnosed_as_it_was_trained() -> None:
+    quick = {"batch": 4, "check_every": 2, "most_checks": 1, "polish": 2, "validation_rows": 4}
+    result = st.train("txc", "gru[hidden=4]", length=8, seed=3, words=1024, **quick)
+    found = st.diagnose("txc", result, length=16, stream=32)
+    assert (found["trained"], found["seed"], found["model"]) == (8, 3, "gru[hidden=4]")
+    assert result.record.broken is not None
+    again = st.diagnose("txc", result.model, trained=8, seed=3, length=16, stream=32, word=result.record.broken.word)
+    assert {**found, "seconds": 0} == {**again, "seconds": 0}
+    assert st.diagnose("txc", result, trained=4, length=16, stream=32)["trained"] == 4
+    assert found.figure().key == "txc-failure"
+    assert "txc-failure" in found.figures()
+    assert 'src="data:image/svg+xml' in found._repr_html_()
+    with pytest.raises(st.BadInput, match="the result is of txc, not of rtc"):
+        st.diagnose("rtc", result)
+    with pytest.raises(st.BadInput, match="unknown argument of diagnose 'lenght'; did you mean length"):
+        st.diagnose("txc", result, lenght=8)
+
+
+@pytest.mark.needs("torch")
 def test_what_there_is_can_be_listed_and_is_imported_when_it_is_used() -> None:
     code = """
 import json, sys

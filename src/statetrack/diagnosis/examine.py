@@ -6,7 +6,8 @@ import copy
 import functools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,18 @@ from statetrack.diagnosis.trajectories import (
     walk,
 )
 from statetrack.diagnosis.true_states import MOST_CLASSES, asked_everywhere
-from statetrack.errors import BadInput, one_line
+from statetrack.errors import BadInput, one_line, refusing_unknown
+from statetrack.formatting import without_hash
 from statetrack.intervals import wilson
 from statetrack.models import SequenceModel
 from statetrack.models.custom import as_model, own_name
-from statetrack.results.diagnosis import NO_SECTION, POINTS, Diagnosis, rounded, to_dict
+from statetrack.progress import progress as progress_bar
+from statetrack.results.diagnosis import NO_SECTION, POINTS, Diagnosis, Findings, rounded, to_dict
 from statetrack.results.sections import SHAPES, Section
 from statetrack.tasks import Task, given_task
 from statetrack.tasks.base import check_size
 from statetrack.theory.floors.strategies import position_floor
+from statetrack.training.result import Result
 from statetrack.training.weights import frozen
 
 Tick = Callable[[str], None]
@@ -58,32 +62,66 @@ HEADROOM = 0.02  # above the floor
 FLOOR_LENGTH = 2048  # positions up to which the floor is computed; beyond, its last value stands in
 
 
+@refusing_unknown
 def diagnose(
-    task_or_name: Task | str, model: nn.Module, *, length: int | None = None, trained: int = 64,
-    stream: int = MOST_STREAM, seed: int = 0, tick: Tick = lambda _: None, word: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Why a trained model stops tracking: everything of a `Diagnosis` (results/diagnosis.py), as plain data.
+    task: Task | str, model: nn.Module | Result, *, length: int | None = None, trained: int | None = None,
+    stream: int = MOST_STREAM, seed: int | None = None, word: str | None = None, progress: bool | None = None,
+    tick: Tick = lambda _: None,
+) -> Findings:  # fmt: skip
+    """Say why a trained model stops tracking. The model is left as it is.
 
-    `trained` is the length that the model was trained on, `length` how many positions are looked at (by default 16
-    times that, up to 1,024), `stream` on how many steps at most it is run to see where it fails; a large model is run
-    on fewer. `word` is an input after which the model is known to err, as `TrainingRecord.broken` writes it. The model
-    is left as it is.
+    task      a task's text, "txc" or "fsm[k=5]", or a task: `st.task("txc")`
+    model     a trained torch module, or the `Result` of `st.train`, which knows `trained`, `seed` and `word` itself
+    length    how many positions are looked at; None: 16 times `trained`, up to 1,024
+    trained   the length that the model was trained on; None: that of the result, or 64
+    stream    on how many steps at most it is run to see where it fails; a large model is run on fewer
+    seed      of the rows that it is looked at on; None: that of the result, or 0
+    word      an input after which the model is known to err, as `TrainingRecord.broken` writes it
+    progress  None: a bar in a terminal or a notebook; True: elsewhere too, as a line now and then; False: never
+    tick      called with the name of each part that is measured
+
+    Gives plain data, everything of a `Diagnosis` (results/diagnosis.py) by its name: `["conclusion"]`, `["sentences"]`,
+    and the sections; at a prompt it is shown in short, in a notebook with the figure of where it fails.
 
     >>> from statetrack.models.witnesses import toggle
     >>> found = diagnose("txc", toggle([[0, 1], [1, 0]]), trained=16, length=64, stream=256)
     >>> found["conclusion"], found["automaton"]["equal"]
     ('stays apart', True)
     """
-    the_task = given_task(task_or_name)
+    the_task = given_task(task)
+    if isinstance(model, Result):
+        if model.cell.task != the_task.name:
+            raise BadInput(f"the result is of {model.cell.task}, not of {the_task.name}")
+        known, model = model.record, model.model
+        trained, seed = trained or known.cell.length, known.cell.seed if seed is None else seed
+        word = known.broken.word if word is None and known.broken else word
     if not isinstance(model, nn.Module):
-        raise BadInput(f"a trained model is a torch.nn.Module, not a {type(model).__name__}")
+        raise BadInput(f"a trained model is a torch.nn.Module or a result of st.train, not a {type(model).__name__}")
+    trained, seed = 64 if trained is None else trained, seed or 0
     check_size(trained, 1, seed, 0)
     check_size(trained if length is None else length, 1, seed, 0)
     fitting = as_model(model, own_name(model), the_task.inputs, the_task.outputs)
     check_fits(fitting, the_task)
     plan = Plan.of(fitting, trained, length, stream)
-    examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, tick, word)
-    return to_dict(examined.everything())
+    with _bar(the_task, fitting, progress, tick) as told:
+        examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, told, word)
+        return Findings(to_dict(examined.everything()))
+
+
+@contextmanager
+def _bar(the_task: Task, model: SequenceModel, shown: bool | None, tick: Tick) -> Iterator[Tick]:
+    called = f"{without_hash(the_task.name)}, {without_hash(model.text or own_name(model))}"
+    parts = len(measurements())
+    with progress_bar("words bar count spent", called, parts, verb="diagnose", shown=shown) as move:
+        done = -1
+
+        def told(part: str) -> None:
+            nonlocal done
+            done += 1
+            move(f"{called}: {part}", completed=done, description=f"{called}: {part}")
+            tick(part)
+
+        yield told
 
 
 def check_fits(model: SequenceModel, the_task: Task) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from statetrack import trust
 from statetrack.diagnosis.examine import diagnose, measurements
@@ -79,10 +80,10 @@ def _one(store: Store, cell: Cell, wanted: Selection, tally: FolderProgress, sho
         tally.part = part
         show(tally)
 
-    far = {} if wanted.stream is None else {"stream": wanted.stream}
+    far: dict[str, Any] = {} if wanted.stream is None else {"stream": wanted.stream}
     found = diagnose(
         trusted_task(cell.task), load(store, cell), length=wanted.length, trained=cell.length, seed=cell.seed,
-        tick=tick, word=_known_word(store, cell), **far,
+        tick=tick, progress=False, word=_known_word(store, cell), **far,
     )  # fmt: skip
     files.write(store, replace(files.of_dict(found), cell=cell))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from statetrack.display import Card, Shown
+from statetrack.display import Card, Measured
 from statetrack.errors import BadInput, need, refusing_unknown, unknown
 from statetrack.formatting import plural, short_names, without_hash
 from statetrack.notebook import folder_card
@@ -66,7 +66,7 @@ def load(folder: Path | str, *, trust: str | Iterable[str] = (), trust_code: boo
 
 
 @dataclass(frozen=True, repr=False)
-class ResultsFolder(Shown):
+class ResultsFolder(Measured):
     """The records of a folder, or those of them that `where` left. `damaged` names files that cannot be read."""
 
     path: Path

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from statetrack.display import Shown
+from statetrack.display import Measured, Shown
 from statetrack.errors import BadInput, pip_line, unknown
 from statetrack.reports.figures import catalogue, vega
 from statetrack.reports.figures.figure import Figure
@@ -92,6 +92,6 @@ def inline(thing: Shown) -> str:
     return f"<div><b>{html.escape(drawn.title)}</b></div>{image}<div><small>{html.escape(drawn.caption)}</small></div>"
 
 
-def to_pandas(thing: Shown) -> Any:
+def to_pandas(thing: Measured) -> Any:
     """Its rows of the long table."""
     return frame(long_rows(thing.contents()[0], tested))

@@ -14,8 +14,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from statetrack.display import Card, Shown, Table
 from statetrack.errors import BadInput
 from statetrack.files import read_bounded, write_whole
+from statetrack.formatting import short_names
 from statetrack.results import schema, seal
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import FAILED, Record
@@ -41,8 +43,8 @@ POINTS = 128  # positions of a curve at most
 FOLDER, COMPARISON = "diagnosis", "folder.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Diagnosis:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Diagnosis(Shown):
     """One model on one task. `cell` is None for a model diagnosed in Python."""
 
     kind: ClassVar[str] = "diagnosis"
@@ -61,6 +63,8 @@ class Diagnosis:
     version: str = __version__
     cell: Cell | None = None
 
+    drawn_first = ("failure", "diagnosed-positions")
+
     def __getitem__(self, name: str) -> Any:
         """A section, or {"absent": why} where there is none of this name."""
         return self.sections.get(name, {"absent": "it was not measured"})
@@ -68,6 +72,48 @@ class Diagnosis:
     @property
     def key(self) -> str | None:
         return self.cell.key if self.cell else None
+
+    def card(self) -> Card:
+        called = [short_names([name])[name] for name in (self.task, self.model)]
+        title = f"{', '.join(called)}, trained at {self.trained:,}, seed {self.seed}: {self.conclusion}"
+        return Card(title, [Table(("", "steps", "95 %"), self._lengths())], above=self.sentences)
+
+    def _lengths(self) -> list[list[str]]:
+        """Where the accuracy passes below 90 %, and half of the way to a guess: as streamed, and as predicted."""
+        error, rows = self["error"], []
+        for level, words in (("at_90", "below 90 %"), ("at_half", "half way to a guess")):
+            for which, how in (("measured", "from"), ("predicted", "predicted from")):
+                one = (error.get(which) or {}).get(level) or {}
+                length = one.get("length")
+                if length is not None:
+                    low, high = (f"{one[end]:,.0f}" if one.get(end) is not None else "?" for end in ("low", "high"))
+                    rows.append([f"{words}, {how}", f"{length:,.0f}", f"{low} to {high}"])
+                elif which == "measured" and error.get("streamed"):
+                    rows.append([f"{words}, {how}", f"beyond {error['streamed']:,}", ""])
+        return rows
+
+    def contents(self) -> tuple[list[Any], list[Diagnosis]]:
+        return [], [self]
+
+
+class Findings(Shown, dict[str, Any]):
+    """A diagnosis as plain data, as its file holds it; it is shown as the diagnosis is.
+
+    >>> Findings(conclusion="fades")["conclusion"]
+    'fades'
+    """
+
+    drawn_first = Diagnosis.drawn_first
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        return of_dict(dict(self))
+
+    def card(self) -> Card:
+        return self.diagnosis.card()
+
+    def contents(self) -> tuple[list[Any], list[Diagnosis]]:
+        return [], [self.diagnosis]
 
 
 OWN_NAMES = {each.name for each in fields(Diagnosis)} - {"sections"}

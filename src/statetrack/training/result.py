@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from statetrack.display import Card, Shown, Table
+from statetrack.display import Card, Measured, Table
 from statetrack.errors import BadInput
 from statetrack.formatting import fixed, plural, short_names, shortened
 from statetrack.models import SequenceModel
@@ -20,7 +20,7 @@ SEEDS = ("seed", "accuracy", "95 %", "floor", "solved", "longest", "at its end",
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Shown):
+class Result(Measured):
     """One cell: its record, and the trained model, which is read from its weights when it is first asked for."""
 
     record: TrainingRecord
@@ -76,7 +76,7 @@ class Result(Shown):
         return [self.record], []
 
 
-class Results(Shown, list[Result]):
+class Results(Measured, list[Result]):
     """The results of several trainings: a list, shown as one table."""
 
     drawn_first = Result.drawn_first
