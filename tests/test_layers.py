@@ -162,7 +162,12 @@ def test_no_other_package_knows_a_task_by_its_class() -> None:
 NAMED_BY_A_CALLER = {  # what these resolve comes from whoever calls them, and may be run
     "statetrack.tasks.task": ("cli", "integrations/inspect/tasks.py"),
     "statetrack.tasks.catalogue.task": ("cli",),
-    "statetrack.tasks.given_task": ("diagnosis/examine.py", "training/existing.py", "training/seeds.py"),
+    "statetrack.tasks.given_task": (
+        "asking/asked.py",
+        "diagnosis/examine.py",
+        "training/existing.py",
+        "training/seeds.py",
+    ),
 }
 
 

@@ -25,9 +25,10 @@ from statetrack.version import __version__ as __version__
 display.made_by("statetrack.notebook.inline")
 
 if TYPE_CHECKING:
+    from statetrack.asking import Asked, ask
     from statetrack.diagnosis import diagnose
     from statetrack.models import model
-    from statetrack.notebook import ResultsFolder, load
+    from statetrack.notebook import ResultsFolder, load, sweep
     from statetrack.reports import report
     from statetrack.tasks import Batch, Task, task
     from statetrack.tasks.groups.build import group
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from statetrack.training.existing import evaluate
 
 __all__ = [
-    "BadInput", "Batch", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "diagnose", "evaluate", "group",
-    "load", "model", "report", "task", "train", "train_many",
+    "Asked", "BadInput", "Batch", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "ask", "diagnose",
+    "evaluate", "group", "load", "model", "report", "sweep", "task", "train", "train_many",
 ]  # fmt: skip
 
 _WITH_TORCH = {
@@ -48,7 +49,8 @@ _WITH_TORCH = {
 _PLACES = _WITH_TORCH | {
     "Batch": "statetrack.tasks", "Task": "statetrack.tasks", "task": "statetrack.tasks",
     "Group": "statetrack.tasks.groups", "group": "statetrack.tasks.groups",
-    "ResultsFolder": "statetrack.notebook", "load": "statetrack.notebook", "report": "statetrack.reports",
+    "Asked": "statetrack.asking", "ask": "statetrack.asking", "report": "statetrack.reports",
+    "ResultsFolder": "statetrack.notebook", "load": "statetrack.notebook", "sweep": "statetrack.notebook",
 }  # fmt: skip
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from statetrack.cli.sweep import words
 from statetrack.results import Cell, Store, Sweep
 from statetrack.results.pace import CostBySubject, Pace
 from statetrack.results.plans import PlannedCell
 from statetrack.results.records import DONE, FAILED
+from statetrack.sweeps.bar import words
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import Outcome
 from tests.sweeps.counted_cells import KINDS

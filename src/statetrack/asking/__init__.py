@@ -8,6 +8,7 @@
 """
 
 from statetrack.asking.answers import Form, form
+from statetrack.asking.asked import Asked, ask
 from statetrack.asking.dialogue import Dialogue, Turn, dialogue
 from statetrack.asking.episode import Episode, Message, Reply, Request, play
 from statetrack.asking.metrics import results, summary
@@ -17,6 +18,7 @@ from statetrack.asking.solvers import SOLVERS, Solver, solver
 from statetrack.asking.tokens import Tokens, estimate
 
 __all__ = [
-    "SOLVERS", "Dialogue", "Episode", "Form", "Message", "Question", "Reply", "Request", "Rules", "Solver", "Tokens",
-    "Turn", "description", "dialogue", "estimate", "form", "play", "question", "results", "solver", "summary",
+    "SOLVERS", "Asked", "Dialogue", "Episode", "Form", "Message", "Question", "Reply", "Request", "Rules", "Solver",
+    "Tokens", "Turn", "ask", "description", "dialogue", "estimate", "form", "play", "question", "results", "solver",
+    "summary",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +12,10 @@ import typer
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput
-from statetrack.formatting import fixed, plural, visible
-from statetrack.progress import progress
+from statetrack.formatting import plural
 
 if TYPE_CHECKING:
     from statetrack.asking import Rules
-    from statetrack.results import AskedRecord
     from statetrack.tasks import Task
 
 SAMPLES = 250
@@ -62,60 +61,41 @@ def command(
 
     Example: statetrack ask track_the_stat.median --model hf:PATH --samples 20 --out results
     """
-    from statetrack import asking as core
-    from statetrack import tasks
-    from statetrack.asking import metrics
-    from statetrack.asking.engines import engine
-    from statetrack.asking.run import ask
-    from statetrack.asking.secrets import guard
+    from statetrack import asking, tasks
 
     if samples < 1 or first < 0 or batch < 1:
         raise BadInput(f"--samples {samples} and --batch {batch} should be at least 1, --first {first} at least 0")
-    chosen, who = tasks.task(task), core.solver(solver)
-    rules = core.Rules.among(locals() | {"distractors": distractor or ()})
-    numbers = range(first, first + samples)
+    chosen, who = tasks.task(task), asking.solver(solver)
+    rules = asking.Rules.among(locals() | {"distractors": distractor or ()})
     if dry_run:
-        _print_estimate(chosen, rules, numbers, length, who.shows_state, as_json)
+        _print_estimate(chosen, rules, range(first, first + samples), length, who.shows_state, as_json)
         return
     if who.needs_model and not model:
         raise BadInput(f"solver {who.name} needs a model: --model hf:PATH_OR_NAME or PROVIDER/MODEL")
-
-    guard()
-    options = {"device": device} if model.startswith("hf:") else {}
     over = [0]  # samples
-    kept = telling(lambda: _kept(over[0], samples, out))
-    with kept, progress("words bar percent left", "asking", samples) as move:
 
-        def report(ended: int, turns: int) -> None:
-            over[0] = ended
-            move(completed=ended, description=f"asking, {turns:,} turns")
+    def report(ended: int, turns: int) -> None:
+        over[0] = ended
 
-        records = ask(
-            chosen, rules, who, numbers, length=length, model=model, out=out, forced=teacher_forced,
-            engine=lambda: engine(model, batch=batch, **options), report=report,
-            seconds=episode_seconds, warn=lambda line: print(f"statetrack: {line}", file=sys.stderr),
+    with telling(lambda: _kept(over[0], samples, out)):
+        found = asking.ask(
+            chosen, model, solver=solver, samples=samples, first=first, length=length, out=out, batch=batch,
+            episode_seconds=episode_seconds, device=device, teacher_forced=teacher_forced, progress=True,
+            report=report, **asdict(rules),
         )  # fmt: skip
-    if not records:
+    if not found.records:
         print(f"statetrack: {plural(samples, 'sample')} in the hands of others, and none asked", file=sys.stderr)
         raise typer.Exit(1)
-    episodes = [record.episode for record in records]
-    cell = records[0].cell
-    summary = {"task": cell.task, "subject": cell.subject, "length": cell.length, "protocol": cell.protocol,
-               **({"chance": 1 / chosen.outputs} if way == "whole" else {}),
-               **core.summary(episodes, compat)}  # fmt: skip
-    whole = summary["episodes"]
-    summary |= {"unfinished": samples - whole, "ended": metrics.ended(episodes),
-                "tokens": metrics.tokens(episodes).to_dict()}  # fmt: skip
-    if teacher_forced:  # a pass tells the canonical reply from any other, and no more
-        summary |= {"violation_rate": None, "violation_interval": None}
+    summary = found.summary(compat)
     if as_json:
         print_json(summary)
-    elif whole:
+    elif summary["episodes"]:
         print_summary(summary)
         if out:
-            print(f"\n{plural(len(records), 'result')} in {out}")
-    if whole < samples:
-        print(f"statetrack: {_failures(records, samples, out)}", file=sys.stderr)
+            print(f"\n{plural(len(found.records), 'result')} in {out}")
+    if found.unfinished:
+        kept = "what was answered is kept, and the same command goes on from there"
+        print(f"statetrack: {found.failures}; {kept if out else '--out DIR would keep them'}", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -123,17 +103,6 @@ def _kept(over: int, samples: int, out: Path | None) -> Interrupted:
     if out is None:
         return Interrupted("nothing was kept: --out DIR keeps every reply", goes_on=False)
     return Interrupted(f"{over:,} of {plural(samples, 'sample')} are over, and every reply so far is kept in {out}")
-
-
-def _failures(records: list[AskedRecord], samples: int, out: Path | None) -> str:
-    """What was left undone, in one line. Episodes that failed are in no number above."""
-    failed = [record.reason for record in records if not record.finished]
-    left = samples - len(records)
-    gave_up = f", so {left} more were not asked" if left else ""
-    kept = "what was answered is kept, and the same command goes on from there" if out else "--out DIR would keep them"
-    if not failed:
-        return f"{plural(left, 'sample')} in the hands of another process; {kept}"
-    return visible(f"the server failed in {plural(len(failed), 'episode')} ({failed[0]}){gave_up}; {kept}")
 
 
 def _print_estimate(
@@ -157,53 +126,9 @@ def _print_estimate(
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """How long episodes last, and what that hides; of questions that hold the whole row, what one answer can tell."""
-    whole = summary["protocol"].get("way") == "whole"
-    asked = plural(summary["episodes"], "question" if whole else "episode")
-    counted = "one answer each" if whole else f"counted {summary['counting']}"
-    print(f"{summary['task']}, {summary['subject']}: {asked} of {plural(summary['length'], 'input')}, {counted}\n")
-    print_table(["", "value", "95 %"], _of_questions(summary) if whole else _of_dialogues(summary))
-    if summary["failed"]:
-        print(f"\nfailed by the server, and in no mean: {plural(summary['failed'], 'episode')}")
-    print("\nended: " + ", ".join(f"{count} {kind}" for kind, count in summary["ended"].items() if count))
-    if any(summary["tokens"].values()):
-        print("tokens: " + ", ".join(f"{count:,} {name}" for name, count in summary["tokens"].items()))
+    """What the samples came to, how they ended, and what they took."""
+    from statetrack.asking.asked import spent, summary_rows, title
 
-
-def _of_questions(summary: dict[str, Any]) -> list[list[Any]]:
-    return [["accuracy", *_share(summary["accuracy"])], ["  chance", f"{summary['chance']:.3g}", ""],
-            *_violations(summary)]  # fmt: skip
-
-
-def _of_dialogues(summary: dict[str, Any]) -> list[list[Any]]:
-    from statetrack.asking.survival import HalfFailed
-
-    half, (low, high) = summary["half_failed_by"], summary["avg_interval"]
-    found = HalfFailed(half["turn"], half["interval"][0], half["interval"][1], half["seen"])
-    return [
-        ["half have failed by turn", found.text, found.between],
-        ["avg_max_length", f"{summary['avg_max_length']:.3f}", f"{low:.3f} to {high:.3f}"],
-        ["stddev_max_length", f"{summary['stddev_max_length']:.3f}", ""],
-        ["median_max_length", f"{summary['median_max_length']:g}", ""],
-        ["max_max_length", summary["max_max_length"], ""],
-        ["min_max_length", summary["min_max_length"], ""],
-        *_violations(summary),
-        ["accuracy of all answers", *_share(summary["accuracy"])],
-        ["  where the answer changes", *_share(summary["steps"]["change"])],
-        ["  where it stays", *_share(summary["steps"]["no_change"])],
-    ]
-
-
-def _violations(summary: dict[str, Any]) -> list[list[Any]]:
-    rate = summary["violation_rate"]
-    return [] if rate is None else [["violation_rate", fixed(rate), _between(summary["violation_interval"])]]
-
-
-def _share(counted: dict[str, Any]) -> list[str]:
-    if counted["accuracy"] is None:
-        return ["-", ""]
-    return [f"{fixed(counted['accuracy'])} (n = {counted['n']:,})", _between(counted["interval"])]
-
-
-def _between(interval: list[float]) -> str:
-    return f"{fixed(interval[0])} to {fixed(interval[1])}"
+    print(f"{title(summary)}\n")
+    print_table(["", "value", "95 %"], summary_rows(summary))
+    print("\n" + "\n".join(spent(summary)))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +15,6 @@ from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.errors import BadInput, shortened
 from statetrack.formatting import plural
-from statetrack.progress import progress
 
 if TYPE_CHECKING:
     from statetrack.sweeps.runner import Show
@@ -136,36 +134,8 @@ def summary(tally: SweepProgress, out: Path) -> int:
     return 1 if left or tally.counts[FAILED] else 0
 
 
-@contextmanager
-def watch(name: str) -> Iterator[Callable[[Schedule, int], None]]:
-    """The progress of a sweep; what is done again is named once, before anything else."""
-    named = False
-    with progress("verb bar count spent words", verb=name) as move:
+def watch(name: str) -> AbstractContextManager[Show]:
+    """The progress of a sweep."""
+    from statetrack.sweeps.bar import sweep_bar
 
-        def show(schedule: Schedule, workers: int) -> None:
-            nonlocal named
-            if not named:
-                named = True
-                for line in repeats(schedule):
-                    print(line, file=sys.stderr, flush=True)
-            tally, said = schedule.tally, words(schedule.tally, workers)
-            move(said, completed=tally.settled, total=tally.total, description=said)
-
-        yield show
-
-
-def repeats(schedule: Schedule) -> Iterator[str]:
-    """What is done again, in lines."""
-    yield from (f"damaged, its cell is run again: {damage}" for damage in schedule.damaged)
-    if number := schedule.evaluated_again:
-        yield f"{plural(number, 'finished cell')}: a stream or hard words are asked for and lacking; measured now"
-    if number := schedule.trained_again:
-        yield f"{plural(number, 'finished cell')}: a stream is asked for, and no weights were kept; trained again"
-
-
-def words(tally: SweepProgress, workers: int) -> str:
-    from statetrack.results.pace import duration
-    from statetrack.results.records import FAILED
-
-    failed = f", {tally.counts[FAILED]} failed" if tally.counts[FAILED] else ""
-    return f"{tally.settled} of {tally.total}{failed}, time left: {duration(tally.seconds_left(workers))}"
+    return sweep_bar(name, shown=True)

@@ -8,5 +8,6 @@ folder.where(task="txc", length=64).to_pandas()
 """
 
 from statetrack.notebook.folder import ResultsFolder, load
+from statetrack.notebook.sweeping import sweep
 
-__all__ = ["ResultsFolder", "load"]
+__all__ = ["ResultsFolder", "load", "sweep"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from statetrack.errors import BadInput
+from statetrack.errors import BadInput, refusing_unknown
 from statetrack.files import check_parent, write_whole
-from statetrack.formatting import not_ours
+from statetrack.formatting import not_ours, plural
 from statetrack.reports import folder as folders
 from statetrack.reports import html_page, markdown_summary
 from statetrack.reports.figures import vega
@@ -22,7 +22,7 @@ from statetrack.reports.page import Page, page
 __all__ = ["Page", "Written", "page_of", "report"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Written:
     """The files that were made, and the page as data."""
 
@@ -31,6 +31,11 @@ class Written:
     page: Page
     figures: list[Path] = field(default_factory=list)
     tables: list[Path] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """The files, and the first sentence of the page."""
+        held = f"{plural(len(self.page.figures), 'figure')}, {plural(len(self.page.tables), 'table')}"
+        return "\n".join([f"{self.html}: {held}", f"{self.markdown}: the summary", *self.page.summary[:1]])
 
 
 def page_of(folder: Path | str, title: str | None = None, command: str = "") -> Page:
@@ -43,14 +48,28 @@ def page_of(folder: Path | str, title: str | None = None, command: str = "") -> 
     return page(held, title or _title(held), command or f"statetrack report {path}")
 
 
+@refusing_unknown
 def report(
     folder: Path | str, out: Path | str | None = None, *, figures: Path | str | None = None,
     latex: Path | str | None = None, title: str | None = None, command: str = "",
 ) -> Written:  # fmt: skip
     """Write the page of a folder of results, its summary beside it, and figures and tables where they are asked for.
 
-    `out` is the HTML file, by default report.html in the folder. `figures` takes PNG, SVG, PDF and CSV of each figure,
-    and the tables as LaTeX unless `latex` names another folder for them.
+    folder   a folder of results, as `train`, `sweep` and `ask` leave it
+    out      the HTML file; None: report.html in the folder. The summary beside it ends in .md
+    figures  a folder for PNG, SVG, PDF and CSV of each figure, and for the tables as LaTeX
+    latex    another folder for those tables
+    title    of the page
+    command  what the page says that it was made by
+
+    Gives the paths, and the page as data: `.html`, `.markdown`, `.figures`, `.tables`, `.page`. `st.load(folder)` has
+    single figures and rows.
+
+        st.report("results", figures="paper").html
+
+    >>> report("nowhere")
+    Traceback (most recent call last):
+    statetrack.errors.BadInput: nowhere is not there; a folder of results is needed
     """
     html = Path(out) if out is not None else Path(folder) / "report.html"
     if html.suffix.lower() not in (".html", ".htm"):
