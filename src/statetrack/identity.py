@@ -61,10 +61,24 @@ class Identity:
 
 def trusted(address: str) -> Identity:
     """What stands behind an address, where it may be run (`statetrack.trust`); our own classes may always be."""
-    found = identity(address)
-    if not address.startswith(OUR_CLASSES):
-        trust.require(address, found.sha256)
-    return found
+    return allowed(address, identity(address))
+
+
+def allowed(address: str, behind: Identity) -> Identity:
+    """The same where it is known already what stands behind the address."""
+    if not is_ours(address):
+        trust.require(address, behind.sha256)
+    return behind
+
+
+def is_ours(address: str) -> bool:
+    """Whether an address is that of a module of our own tasks or models; a file that is called so is not.
+
+    >>> is_ours("statetrack.models.rnn:GRU"), is_ours("statetrack.models.rnn.py:GRU")
+    (True, False)
+    """
+    place = address.rpartition(":")[0]
+    return place.startswith(OUR_CLASSES) and not place.endswith(".py")
 
 
 def identity(address: str) -> Identity:

@@ -23,9 +23,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from statetrack import spec, trust
+from statetrack import sources, spec, trust
 from statetrack.errors import BadInput, one_line
-from statetrack.identity import WANTED, Identity, identity, is_installed, trusted
+from statetrack.identity import WANTED, Identity, allowed, identity, is_installed, is_ours
 
 HASH = "sha256"  # the parameter of a text that holds the hash of its code
 HERE = Path(__file__).parent
@@ -70,7 +70,9 @@ def own_class(address: str, sha256: str | None, wanted: type[Kind], called: str)
     behind = identity(address)
     if sha256 is not None and not behind.is_called(sha256):  # said before trust is asked for, which could not help
         raise BadInput(f"the code of {address} has changed: its sha256 begins with {behind.text}, not with {sha256}")
-    found = load(address, wanted, called, trusted(address))
+    found = load(address, wanted, called, allowed(address, behind))
+    if is_ours(address) and not is_ours(f"{found.__module__}:"):  # one that a module of ours has merely imported
+        raise BadInput(f"{address} is not of statetrack; give {found.__module__}:{found.__qualname__}")
     trust.remember(address, behind.sha256)
     return found, behind.text
 
@@ -80,7 +82,11 @@ def load(address: str, wanted: type[Kind], called: str, known: Identity | None =
     place, _, attribute = address.rpartition(":")
     behind = known or identity(address)
     import_anew(behind)
-    module = run_file(Path(place).resolve(), behind.sha256) if place.endswith(".py") else from_package(place)
+    with sources.hashed(behind.own):
+        if place.endswith(".py"):
+            module = run_file(Path(place).resolve(), behind.file, behind.sha256)
+        else:
+            module = from_package(place)
     _note_imported(behind)
     try:
         target = operator.attrgetter(attribute)(module)
@@ -117,13 +123,14 @@ def _note_imported(behind: Identity) -> None:
 
 
 @functools.cache
-def run_file(path: Path, sha256: str) -> ModuleType:
-    """The module that a file makes. An unchanged file is run once, so that all seeds get one and the same class.
+def run_file(path: Path, sha256: str, whole: str) -> ModuleType:
+    """The module that a file of this hash makes. As long as it and all that it imports (`whole`) are unchanged it is
+    run once, so that all seeds get one and the same class.
 
     The module's name is made from the path, so that two files of one name do not meet.
     """
     name = "statetrack_file_" + "_".join(path.with_suffix("").parts[1:])
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=sources.SourceLoader(name, str(path), sha256))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -122,7 +122,7 @@ class Worker:
         lifeline, self.lifeline = os.pipe()
         keep_weights = "weights" if self.weights else "none"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "statetrack.sweeps.worker", str(theirs.fileno()), str(lifeline),
+            [sys.executable, "-P", "-m", "statetrack.sweeps.worker", str(theirs.fileno()), str(lifeline),
              str(self.store.folder), self.place.device, keep_weights],
             pass_fds=[theirs.fileno(), lifeline], env=_environment(self.place), stdout=STDERR,
             start_new_session=True,  # Ctrl-C is for the starter, which then ends its workers
