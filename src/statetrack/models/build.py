@@ -9,16 +9,15 @@ True
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from torch import nn
 
 from statetrack import spec, trust
 from statetrack.errors import BadInput
 from statetrack.models.catalogue import entry
+from statetrack.models.chance import seeded
 from statetrack.models.custom import built
 from statetrack.models.sequence import SequenceModel
 from statetrack.own_code import HASH, is_address, load, own_class
@@ -80,14 +79,3 @@ def check_options(name: str, build: Callable[..., Any], options: dict[str, Any])
         if option not in allowed:
             has = f"it has {', '.join(allowed)}" if allowed else "it has none"
             raise BadInput(f"model {name} has no option {option!r}; {has}")
-
-
-@contextmanager
-def seeded(seed: int | None) -> Iterator[None]:
-    """Draw from a generator of this seed, then give the old one back."""
-    if seed is None:
-        yield
-        return
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        yield

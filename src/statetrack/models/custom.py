@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from statetrack.errors import BadInput
+from statetrack.models.chance import drawn_so_far, seeded
+from statetrack.models.replicas import kept_buffers, put_buffers
 from statetrack.models.sequence import SequenceModel, Shape, State
 from statetrack.own_code import blaming
 
@@ -96,9 +98,9 @@ def own_name(model: nn.Module) -> str:
 def check(model: nn.Module, inputs: int, outputs: int, to_train: bool = True) -> None:
     """Run one small batch and say in one line what is wrong with the model, if anything is.
 
-    Expected: (B, T) integer ids below `inputs` -> (B, T, outputs) floating-point logits, finite, causal, and the same
-    in pieces where it is `recurrent`. One that is `to_train` has something to be trained, and answers the same when run
-    twice in training mode.
+    Expected: (B, T) integer ids below `inputs` -> (B, T, outputs) floating-point logits, finite, causal, drawn from
+    nothing, and the same in pieces where it is `recurrent`. One that is `to_train` has something to be trained, and may
+    draw by torch's generator and change its buffers in training mode; whether it does is left in its `changing`.
     """
     name = own_name(model)
     if to_train:
@@ -114,8 +116,9 @@ def check(model: nn.Module, inputs: int, outputs: int, to_train: bool = True) ->
     model.eval()
     try:
         check_logits(name, run(name, model, ids), (3, 7, outputs))
+        check_evaluation(name, model, ids)
         if to_train:
-            check_repeatable(name, model, ids)
+            model.changing = changes_in_training(name, model, ids)  # type: ignore[assignment]
         check_causal(name, model, ids, inputs)
         if isinstance(model, SequenceModel) and model.recurrent:
             check_pieces(name, model, ids)
@@ -162,26 +165,48 @@ def check_causal(name: str, model: nn.Module, ids: Tensor, inputs: int) -> None:
         raise BadInput(f"{name} is not causal: logits before the last position change with the last input")
 
 
-def check_repeatable(name: str, model: nn.Module, ids: Tensor) -> None:
-    """Two passes in training mode must agree and leave no trace: a run is repeated, and taken up again, from its seed.
+def check_evaluation(name: str, model: nn.Module, ids: Tensor) -> None:
+    """In evaluation nothing is drawn, and no buffer changes."""
+    before = kept_buffers(model)
+    if _drawing(name, model, ids)[1]:
+        raise BadInput(
+            f"{name} draws by chance in evaluation mode too: use nn.Dropout, or F.dropout(x, p, self.training)"
+        )
+    changed = [key for key, buffer in kept_buffers(model).items() if not torch.equal(buffer, before[key])]
+    if changed:
+        raise BadInput(f"{name} changes its buffer {changed[0].removeprefix('module.')} in evaluation mode")
 
-    Tried on a copy, so that the buffers of a model that fails are as they were.
+
+def changes_in_training(name: str, model: nn.Module, ids: Tensor) -> bool:
+    """Whether a pass in training mode draws by chance, as dropout does, or changes buffers, as batch norm does.
+
+    Two passes from one seed and the same buffers must agree: a run is repeated, and taken up again, from them. Tried on
+    a copy, so that the model is left as it was.
     """
     with blaming(f"{name} cannot be copied"):
         trial = copy.deepcopy(model).train()
-    buffers = {key: buffer.clone() for key, buffer in trial.named_buffers()}
-    with torch.random.fork_rng():
-        drawn = torch.get_rng_state()
-        first, second = run(name, trial, ids), run(name, trial, ids)
-        draws = not torch.equal(drawn, torch.get_rng_state())
-    if draws or not torch.allclose(first, second, rtol=1e-3, atol=1e-4):
-        raise BadInput(f"{name} answers by chance in training mode (dropout?): results would not be repeatable")
-    changed = [key for key, buffer in trial.named_buffers() if not torch.equal(buffer, buffers[key])]
-    if changed:
+    before = kept_buffers(trial)
+    first, draws = _drawing(name, trial, ids)
+    after = kept_buffers(trial)
+    put_buffers(trial, before)
+    second, _ = _drawing(name, trial, ids)
+    if not torch.allclose(first, second, rtol=1e-3, atol=1e-4):
         raise BadInput(
-            f"{name} changes its buffer {changed[0].removeprefix('module.')} in training (BatchNorm?): only parameters "
-            "are kept with the best weights, so results would not be repeatable"
+            f"{name} answers one batch differently when it is run again in training mode: results would not be "
+            "repeatable. What it draws should come from torch's own generator, and what it keeps be a buffer"
         )
+    for key, buffer in before.items():
+        if after[key].shape != buffer.shape or after[key].dtype != buffer.dtype:
+            raise BadInput(f"{name} changes the shape or type of its buffer {key.removeprefix('module.')} in training")
+    return draws or any(not torch.equal(after[key], buffer) for key, buffer in before.items())
+
+
+def _drawing(name: str, model: nn.Module, ids: Tensor) -> tuple[Tensor, bool]:
+    """A pass from the seed 0, and whether it draws anything."""
+    with seeded(0, ids.device):
+        began = drawn_so_far(ids.device)
+        logits: Tensor = run(name, model, ids)
+        return logits, any(not torch.equal(*states) for states in zip(began, drawn_so_far(ids.device)))
 
 
 def check_pieces(name: str, model: SequenceModel, ids: Tensor) -> None:

@@ -1,7 +1,8 @@
 """Several models of one kind trained in one go: (R, B, T) ids -> (R, B, T, outputs) logits, weights of their own.
 
 Where the model's layers allow it (`foldable`), all weights are stacked to (R, ...) and one pass serves all replicas;
-the recurrences see R x B rows. Otherwise the replicas run one after another, behind the same interface.
+the recurrences see R x B rows. Otherwise the replicas run one after another, behind the same interface. Those that
+draw by chance or change buffers in training (`changing`) each do so as if alone.
 
 >>> from statetrack.models import model
 >>> three = Replicas([model("e88-gain-1l-small", inputs=2, outputs=2, seed=seed) for seed in range(3)])
@@ -15,13 +16,32 @@ True
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from statetrack.errors import BadInput
+from statetrack.models.chance import seeded
 from statetrack.models.sequence import SequenceModel, State
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one replica does in a training step, as it would alone: it reads this much of its rows, which are filled up
+    to those of the longest, and draws from this seed.
+    """
+
+    length: int
+    seed: int
+
+    def taken(self, part: nn.Module, ids: Tensor) -> Tensor:
+        """Its logits; those of the filling, which nobody asks about, are 0."""
+        with seeded(self.seed, ids.device):
+            logits: Tensor = part(ids[:, : self.length])
+        return F.pad(logits, (0, 0, 0, ids.shape[1] - self.length))
 
 
 class Replicas(nn.Module):
@@ -34,8 +54,10 @@ class Replicas(nn.Module):
         super().__init__()
         check_alike(models)
         self.count = len(models)
-        # One model alone is quicker as it is.
-        self.folded = len(models) > 1 and models[0].foldable and not list(models[0].buffers())
+        self.changing = models[0].changing
+        self.turns: Sequence[Turn] = ()  # of the next training step, where the models are changing
+        # One model alone is quicker as it is, and what is drawn or kept for one replica is not to be mixed with others.
+        self.folded = len(models) > 1 and models[0].foldable and not self.changing and not list(models[0].buffers())
         copies = [copy.deepcopy(single) for single in models]
         self.parts = nn.ModuleList([stacked(copies)] if self.folded else copies)
 
@@ -47,6 +69,8 @@ class Replicas(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         if self.folded:
             return self.first(ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
+        if self.training and self.turns:
+            return torch.stack([turn.taken(part, own) for part, own, turn in zip(self.parts, ids, self.turns)])
         return torch.stack([part(own) for part, own in zip(self.parts, ids)])
 
     def initial_state(self, batch: int, device: torch.device | str | None = None) -> State:
@@ -71,6 +95,16 @@ class Replicas(nn.Module):
         for name, parameter in self.first.named_parameters():
             put(single, name, parameter[replica])
         return single
+
+    def buffers_of_all(self) -> dict[str, Tensor]:
+        """A copy of the buffers that belong to the weights, (R, ...) each."""
+        held = [kept_buffers(part) for part in self.parts]
+        return {name: torch.stack([own[name] for own in held]) for name in held[0]}
+
+    def put_buffers_of_all(self, values: Mapping[str, Tensor]) -> None:
+        """Give every replica its row of these."""
+        for row, part in enumerate(self.parts):
+            put_buffers(part, {name: value[row] for name, value in values.items()})
 
     def no_decay(self) -> set[str]:
         """As SequenceModel.no_decay, with the names that parameters have here."""
@@ -106,6 +140,19 @@ def put(module: nn.Module, name: str, value: Tensor) -> None:
     place, _, last = name.rpartition(".")
     owner = module.get_submodule(place)
     owner.register_parameter(last, nn.Parameter(value.detach().clone()))
+
+
+def kept_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """A copy of the buffers that are saved with the weights. Others are caches, which say nothing that is not known."""
+    saved = module.state_dict().keys()
+    return {name: buffer.clone() for name, buffer in module.named_buffers() if name in saved}
+
+
+def put_buffers(module: nn.Module, values: Mapping[str, Tensor]) -> None:
+    """Give a module these buffers, each a copy."""
+    for name, value in values.items():
+        place, _, last = name.rpartition(".")
+        module.get_submodule(place)._buffers[last] = value.detach().clone()
 
 
 def joined(states: Sequence[State]) -> State:

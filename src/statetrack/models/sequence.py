@@ -43,6 +43,8 @@ class SequenceModel(nn.Module):
     recurrent: bool = True
     # Whether its parameters may carry a dimension of replicas (see layers.py); otherwise replicas run in turn.
     foldable: bool = True
+    # Whether a pass in training mode draws by chance or changes buffers; `models.check` finds it out.
+    changing: bool = False
     # The model's name with the options that differ from their defaults; None where nobody named it.
     text: str | None = None
 

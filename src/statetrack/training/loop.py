@@ -24,7 +24,9 @@ from torch import Tensor
 
 from statetrack.errors import BadInput
 from statetrack.models import Replicas, SequenceModel, answers_of
+from statetrack.models.chance import seed_of
 from statetrack.models.custom import own_name
+from statetrack.models.replicas import Turn
 from statetrack.tasks.base import Task
 from statetrack.training import checkpoint, metrics
 from statetrack.training.batches import Batches, BatchRequest, ReplicaRows, tensors
@@ -37,6 +39,7 @@ from statetrack.training.protocol import Progress, Protocol
 from statetrack.training.step import Loss, Stepper
 
 SAVE_SECONDS = 20.0
+BUFFER, BEST_BUFFER = "buffer.", "best_buffer."  # their names in a checkpoint begin so
 
 Report = Callable[["Fit"], None]
 
@@ -52,6 +55,7 @@ class Fit:
     device: torch.device
     floor: float | None = None  # what a guess without the past can score at the full length
     best_weights: Tensor = field(init=False)
+    best_buffers: dict[str, Tensor] = field(init=False)  # (R, ...) each, where the models have any
     losses: list[list[float]] = field(init=False)
     norms: list[float | None] = field(init=False)  # of the gradients since the last check, the mean
     tokens: int = 0
@@ -61,6 +65,7 @@ class Fit:
     def __post_init__(self) -> None:
         self.losses = [[] for _ in self.seeds]
         self.norms = [None for _ in self.seeds]
+        self.best_buffers = self.replicas.buffers_of_all()
 
     @property
     def done(self) -> bool:
@@ -101,6 +106,7 @@ def fit(
         while not run.done:
             # 1. a step
             rows = feed.get(wanted(run, count), count, wanted(run, count, ahead=1))
+            replicas.turns = turns(run) if replicas.changing else ()
             rates_now = torch.tensor([p.learning_rate for p in progress], device=device)
             steps_now = torch.tensor([p.step + 1 for p in progress], device=device)
             pending.append(stepper(rows, rates_now, steps_now))
@@ -124,6 +130,7 @@ def fit(
         feed.close()
     with torch.no_grad():
         flat.values.copy_(run.best_weights)
+    replicas.put_buffers_of_all(run.best_buffers)
     return run
 
 
@@ -152,6 +159,11 @@ def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[BatchRequest, ...]:
         BatchRequest(seed, longest, 0) if p.done else BatchRequest(seed, p.length, (p.step + ahead) * count)
         for seed, p in zip(run.seeds, run.progress)
     )
+
+
+def turns(run: Fit) -> list[Turn]:
+    """What every replica reads of the rows that are `wanted`, and the seed of what it draws at its step."""
+    return [Turn(want.length, seed_of(seed, p.step)) for want, seed, p in zip(wanted(run, 0), run.seeds, run.progress)]
 
 
 def loss_of(protocol: Protocol, seeds: list[int], replicas: Replicas, device: torch.device) -> Loss:
@@ -203,6 +215,8 @@ def check(run: Fit, flat: FlatParameters) -> None:
             loss = float(np.mean(run.losses[row][-p.protocol.check_every :]))
             if p.after_check(accuracy, tail, loss, run.norms[row]):
                 run.best_weights[row].copy_(flat.values[row])
+                for name, buffer in run.replicas.buffers_of_all().items():
+                    run.best_buffers[name][row] = buffer[row]
 
 
 def validate(run: Fit, length: int) -> tuple[Any, Any]:
@@ -263,6 +277,9 @@ class Keeper:
         with torch.no_grad():
             for name, tensor in self.matrices().items():
                 tensor.copy_(saved_tensors[name])
+            for name, tensor in self.run.best_buffers.items() if self._with_buffers(saved_tensors) else ():
+                tensor.copy_(saved_tensors[BEST_BUFFER + name])
+                self.run.replicas.put_buffers_of_all({name: saved_tensors[BUFFER + name].to(tensor.device)})
         for p, saved in zip(self.run.progress, note["progress"]):
             for key, value in saved.items():
                 setattr(p, key, value)
@@ -282,14 +299,19 @@ class Keeper:
             if type(losses) is not list or type(saved["diverged_at"]) not in (int, NoneType):
                 raise ValueError("its losses are not those of a run")
         going_on = torch.tensor([saved["diverged_at"] is None for saved in note["progress"]])
-        for name, tensor in self.matrices().items():
+        expected = self.matrices() | (self.buffers() if self._with_buffers(held) else {})
+        for name, tensor in expected.items():
             found = held[name]
             if found.dtype != tensor.dtype or found.shape != tensor.shape:
                 raise ValueError(f"{name} is {found.dtype} of shape {tuple(found.shape)}")
-            if not torch.isfinite(found[going_on]).all():
+            if name in self.matrices() and not torch.isfinite(found[going_on]).all():  # a mask may hold -inf
                 raise ValueError(f"{name} holds what is not a number")
         if type(note["tokens"]) is not int or type(note["seconds"]) is not float:
             raise ValueError("its tokens or seconds are not numbers")
+
+    def _with_buffers(self, held: dict[str, Tensor]) -> bool:
+        """Whether a checkpoint should hold buffers: versions before 0.4.0 saved none, and took none that change."""
+        return self.run.replicas.changing or any(name.startswith((BUFFER, BEST_BUFFER)) for name in held)
 
     def save_when_due(self, last: bool) -> None:
         if last or time.monotonic() - self.saved_at >= SAVE_SECONDS:
@@ -303,7 +325,7 @@ class Keeper:
             "progress": [p.to_dict() for p in self.run.progress], "losses": self.run.losses, "tokens": self.run.tokens,
             "seconds": self.run.seconds,
         }  # fmt: skip
-        checkpoint.save(self.path, self.matrices(), note)
+        checkpoint.save(self.path, self.matrices() | self.buffers(), note)
         self.run.saved = max(p.step for p in self.run.progress)
         self.saved_at = time.monotonic()
 
@@ -328,6 +350,11 @@ class Keeper:
             "second_moment": self.optimizer.second,
             "best_weights": self.run.best_weights,
         }
+
+    def buffers(self) -> dict[str, Tensor]:
+        """Those of the replicas now, and those that go with their best weights."""
+        now, best = self.run.replicas.buffers_of_all(), self.run.best_buffers
+        return {BUFFER + name: now[name] for name in now} | {BEST_BUFFER + name: best[name] for name in best}
 
 
 def describe(run: Fit, length: int) -> dict[str, Any]:

@@ -66,8 +66,11 @@ def signs(keys: Tensor, count: int) -> Tensor:
 
 
 def check_state(model: SequenceModel) -> None:
-    """Refuse noise on the state of a model that keeps none."""
+    """Refuse noise on the state of a model that keeps none, or that draws or keeps something of its own: step by step
+    it would see another batch.
+    """
+    name = model.text or type(model).__name__
     if not model.recurrent or not model.state_shapes():
-        raise BadInput(
-            f"{model.text or type(model).__name__} keeps no state of constant size that noise could be put on"
-        )
+        raise BadInput(f"{name} keeps no state of constant size that noise could be put on")
+    if model.changing:
+        raise BadInput(f"{name} uses dropout, batch norm or the like: state_noise is for models without")

@@ -8,17 +8,23 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from statetrack.models import SequenceModel
-from statetrack.models.custom import is_ours
+from statetrack.models.custom import changes_in_training, is_ours, own_name
 from statetrack.models.independence import check_independent
 from statetrack.own_code import blaming
 from statetrack.training.evaluate import GENERALISE, STREAM_TAIL, pass_rows
 from statetrack.training.memory import ran_out_of_memory
 
+TRIED = 2  # rows of a trial in training mode
+
 
 def check_untrained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
-    """Refuse one that peeks at the length that it would be trained on, or at twice it."""
+    """Refuse one that peeks at the length that it would be trained on, or at twice it, and see whether it changes in
+    training: it may have parts that a short row does not use.
+    """
     if not is_ours(model):
         _check(model, inputs, (length, 2 * length), streams)
+        ids = torch.arange(TRIED * length, device=_device(model)).reshape(TRIED, length) % inputs
+        model.changing = changes_in_training(own_name(model), model, ids) or model.changing
 
 
 def check_trained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
@@ -36,9 +42,12 @@ def check_given(model: SequenceModel, inputs: int, lengths: Sequence[int], strea
 
 def _check(model: SequenceModel, inputs: int, lengths: Sequence[int], streams: Sequence[int]) -> None:
     """In passes as large as those that test it."""
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    window = STREAM_TAIL if streams else 0
+    device, window = _device(model), STREAM_TAIL if streams else 0
     check_independent(model, inputs, lengths, window, lambda length: pass_rows(device, length, model.outputs))
+
+
+def _device(model: SequenceModel) -> torch.device:
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
 
 
 def blaming_own(model: SequenceModel, subject: str, when: str) -> AbstractContextManager[None]:

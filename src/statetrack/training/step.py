@@ -34,7 +34,9 @@ class Stepper:
     def __init__(self, replicas: Replicas, optimizer: AdamW, precision: str, loss: Loss) -> None:
         self.replicas, self.optimizer, self.loss = replicas, optimizer, loss
         self.half = precision == "bfloat16"
-        self.may_fuse = isinstance(replicas.first, Stack) and next(replicas.parameters()).is_cuda
+        # What is drawn or kept anew in every step, at lengths of their own, is neither compiled nor recorded.
+        self.may_record = not replicas.changing
+        self.may_fuse = self.may_record and isinstance(replicas.first, Stack) and next(replicas.parameters()).is_cuda
         self._seen: dict[tuple[int, ...], int] = {}
         self._recorded: dict[tuple[int, ...], Recording] = {}
 
@@ -45,7 +47,7 @@ class Stepper:
         if self.may_fuse and worth_fusing(rows.inputs.numel()):
             self.fuse()
         self._seen[shape] = self._seen.get(shape, 0) + 1
-        if rows.inputs.is_cuda and self._seen[shape] > WARM_UPS:
+        if self.may_record and rows.inputs.is_cuda and self._seen[shape] > WARM_UPS:
             # Recording does not run: the step itself is the first replay.
             self._recorded[shape] = Recording(self, rows, rates, steps)
             return self._recorded[shape].replay(rows, rates, steps)
