@@ -21,7 +21,7 @@ MOST_POINTS = 600
 REFINED = 5
 ROUNDS, WIDEST = 300, 1.2
 MARGIN = 1e-6  # beside epsilon: the checker rounds outward
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 10_000  # regions between the start of a column and its balls
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def cover_of(found: Turning, starts: Sequence[Floats], epsilon: float) -> tuple[
             row.append(tokens * points + len(ways))
             waiting.append(len(ways))
             ways.append((images[token], float(reach[token]) * 1.001 + MARGIN))
-            if len(ways) > MOST_ENTRIES or reach[token] > WIDEST:
+            if len(ways) > MOST_ENTRIES * len(starts) or reach[token] > WIDEST:
                 return None
         following.append(row)
     centres = np.concatenate([found.centres.reshape(-1, n), np.stack([state for state, _ in ways])])

@@ -36,6 +36,7 @@ from statetrack.training.breaking import on_words
 PROVED, BROKEN, OPEN = "proved as trained", "broken by a word", "open"
 FIRST_EPSILON, FACTOR = 1e-3, 3.0  # the first error that a proof allows for; then more, or where none is found less
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 0.25
+ROOMS = (3e-2, 1e-2, 3e-3, 1e-3, 0.0)  # errors that balls are made wide enough for, beyond the one that is claimed
 WORD_TOKENS = 2**19  # that are spent on hard words before a proof is looked for
 BEAM_TOKENS = 2**18  # that a search directed by the state takes
 EVERY_WORD = 2**17  # words at most that are all tried
@@ -165,23 +166,25 @@ def covers_of(network: Network, machine: Automaton, epsilon: float, ways: Sequen
     maps = PointMaps.of(network)
     for way in ways:
         if network.alike_columns:
-            if covered := _balls(maps, epsilon):
-                yield way, *covered
+            yield from ((way, *covered) for wide in ROOMS if (covered := _balls(maps, epsilon, max(wide, epsilon))))
             return
         if (cover := grow(maps, maps.columns, machine.steps, epsilon, way)) is not None:
             yield way, [cover], [CoveredPart(maps.columns, 0)]
 
 
-def _balls(maps: PointMaps, epsilon: float) -> tuple[list[Cover], list[CoveredPart]] | None:
-    """A cover for each head that closes; columns of other heads may be anywhere."""
+def _balls(maps: PointMaps, epsilon: float, wide: float) -> tuple[list[Cover], list[CoveredPart]] | None:
+    """A cover for each head that closes with an error of `wide`, and the columns that come into it from their start;
+    others may be anywhere. Wide balls are entered sooner, narrow ones are read with more margin.
+    """
     covers: list[Cover] = []
     parts: list[CoveredPart] = []
     for head in range(maps.start.shape[0]):
-        columns = columns_of(maps, head)
-        balls = turning(maps, head, epsilon)
-        found = balls and cover_of(balls, [maps.start[head, :, column] for _, column in columns], epsilon)
+        balls = turning(maps, head, wide)
+        starts = {column: maps.start[head, :, column[1]] for column in columns_of(maps, head)} if balls else {}
+        entering = [column for column, start in starts.items() if balls and cover_of(balls, [start], epsilon)]
+        found = balls and entering and cover_of(balls, [starts[column] for column in entering], epsilon)
         if found:
-            parts += [CoveredPart((column,), len(covers), start) for column, start in zip(columns, found[1])]
+            parts += [CoveredPart((column,), len(covers), start) for column, start in zip(entering, found[1])]
             covers.append(found[0])
     return (covers, parts) if covers else None
 
