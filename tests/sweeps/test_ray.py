@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from statetrack.results import Store, status
-from statetrack.sweeps import Options, ray_runner, run, sweep_of
+from statetrack.sweeps import Options, from_blocks, ray_runner, run, sweep_of
 from statetrack.sweeps.ray_runner import options
 from statetrack.sweeps.units import Unit
+from tests.strangers import SHORT
 from tests.sweeps.counted_cells import KINDS, begun, sweep, with_root
 
 ray = pytest.importorskip("ray")
@@ -55,6 +57,20 @@ def test_a_node_removed_in_mid_run_loses_no_cell(cluster: Any, tmp_path: Path) -
     assert count >= 40
     assert run(cells, store.folder, Options(workers=0)).found == 40
     assert len(begun(log)) == count
+
+
+def test_workers_import_nothing_from_the_folder_that_one_is_in(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    for name in ("torch", "yaml", "psutil"):
+        (tmp_path / "theirs" / f"{name}.py").write_text(f"open({str(tmp_path / 'it ran')!r}, 'w').close()\n1 / 0\n")
+    monkeypatch.chdir(tmp_path / "theirs")
+    monkeypatch.setattr(sys, "path", [part for part in sys.path if part not in ("", ".")])
+    cells = [{"tasks": ["txc"], "subjects": ["mlp"], "lengths": [4], "settings": SHORT}]
+    tally = run(from_blocks("one", cells), tmp_path / "out", Options(ray=cluster.address))
+    assert tally.counts == {"done": 1}, [each.reason for each in tally.failures]
+    assert not (tmp_path / "it ran").exists()
 
 
 def test_a_gpu_that_faults_costs_its_process_and_no_cell(cluster: Any, tmp_path: Path) -> None:

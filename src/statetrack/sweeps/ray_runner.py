@@ -8,6 +8,7 @@ that too, so whoever runs it next must know: `OverdueUnits` is where nodes leave
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -45,10 +46,24 @@ def with_ray(schedule: Schedule, address: str, per_gpu: int, weights: bool, tick
 
 
 def _connect(ray: Any, address: str) -> None:
+    from ray.job_config import JobConfig
+
+    job = JobConfig()
+    job._py_driver_sys_path = OwnPath()
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", job_config=job)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise BadInput(f"no Ray cluster at {address}: {' '.join(str(error).split())}") from None
+
+
+class OwnPath(list[str]):
+    """Where workers import from, besides what is installed at their node. Ray adds the folder that one is in, in front
+    of all else, and there anything may lie; it stays out unless this process imports from there itself.
+    """
+
+    def extend(self, more: Iterable[str]) -> None:
+        own = {os.path.abspath(part) for part in sys.path}
+        super().extend(path for path in more if path in own)
 
 
 def _feed(ray: Any, schedule: Schedule, per_gpu: int, weights: bool, tick: Tick) -> None:
