@@ -17,8 +17,9 @@ from statetrack.identity import identity
 pytest.importorskip("torch")
 
 from statetrack import own_code
+from statetrack.asking.engines import engine
 from statetrack.models import model
-from statetrack.sweeps import read
+from statetrack.sweeps import from_blocks, read
 from statetrack.tasks import trusted_task
 from tests.strangers import SHORT
 
@@ -124,4 +125,50 @@ def test_workers_import_nothing_from_the_folder_that_one_is_in(marker: Path, tmp
     line = [sys.executable, "-P", "-c", program, "sweep", str(sweep_of("mlp")), "--out", "out", "--workers", "1"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, "1 done" in done.stdout) == (0, True), done.stderr
+    assert not marker.exists()
+
+
+PROVIDERS = {
+    "openai/gpt-4o[base_url=http://127.0.0.1:9/v1]": "base_url",
+    "hf/x[model_path=.,trust_remote_code=true]": "model_path, trust_remote_code",
+    "vllm/x[temperature=0,served_by=me]": "served_by",
+}
+
+
+@pytest.mark.parametrize(("named", "settings"), PROVIDERS.items())
+def test_a_sweep_file_sends_no_key_elsewhere_and_makes_no_provider_run_code(named: str, settings: str) -> None:
+    asked = sweep_of(f"ask:{named}").read_text().replace(f"settings: {SHORT}", "protocol: ask")
+    Path("theirs.yaml").write_text(asked)
+    with pytest.raises(BadInput, match=rf"line 2: .* has settings \({settings}\) that may send your key elsewhere"):
+        read("theirs.yaml")
+    with trust.trusting(named):
+        assert len(read("theirs.yaml").cells) == 1
+    assert len(read("theirs.yaml").cells) == 1  # it was named before
+    Path("theirs.yaml").write_text(asked.replace("127.0.0.1:9", "127.0.0.1:8").replace("model_path=.", "model_path=/"))
+    if named[0] != "v":
+        with pytest.raises(BadInput, match="that may send your key elsewhere"):
+            read("theirs.yaml")
+    Path("theirs.yaml").write_text(asked.replace(named, "openai/gpt-4o[temperature=0,max_retries=1]"))
+    assert len(read("theirs.yaml").cells) == 1
+
+
+def test_who_names_a_model_may_set_what_they_like() -> None:
+    named = "openai/gpt-4o[base_url=http://127.0.0.1:9/v1]"
+    blocks = [{"tasks": ["txc"], "subjects": [f"ask:{named} implicit"], "lengths": [4], "protocol": "ask"}]
+    assert len(from_blocks("mine", blocks).cells) == 1
+    Path("theirs.yaml").write_text("tasks: [txc]\nsubjects: ['ask:{model} implicit']\nlengths: [4]\nprotocol: ask\n")
+    assert len(read("theirs.yaml", models=[named]).cells) == 1
+
+
+def test_code_that_comes_with_a_model_is_neither_run_nor_asked_about(
+    marker: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers")
+    Path("config.json").write_text(
+        '{"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config", "AutoModelForCausalLM": "evil.Model"}}'
+    )
+    Path("evil.py").write_text(leaves(marker))
+    with pytest.raises(BadInput, match="cannot be loaded"):
+        engine("hf:.")
+    assert capfd.readouterr().out == ""
     assert not marker.exists()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -51,14 +52,20 @@ def trusting(*addresses: str, everything: bool = False) -> Iterator[None]:
         _named, _everything = before
 
 
-def require(address: str, sha256: str) -> None:
-    """Refuse code that the user has not allowed (Untrusted). `sha256` is the whole hash of all that would be run."""
+CODE = "is code of a file that may come from elsewhere, and is not run"
+
+
+def require(address: str, sha256: str, what: str = CODE) -> None:
+    """Refuse code that the user has not allowed (Untrusted). `sha256` is the whole hash of all that would be run,
+    `what` says what it is and that it is not done.
+    """
     if address in _named or _known(address, sha256):
         return
     if not _everything:
+        once = " (or run it by its name once)" if what == CODE else ""
         raise Untrusted(
-            f"{address} is code of a file that may come from elsewhere, and is not run: name it with --trust {address} "
-            "(or run it by its name once), or say --trust-code; docs/security.md says more"
+            f"{address} {what}: name it with --trust {shlex.quote(address)}{once}, or say --trust-code; "
+            "docs/security.md says more"
         )
     if (sha256, address) not in _told:
         _told.add((sha256, address))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.asking.dialogue import dialogue
-from statetrack.asking.engines import Engine, check, engine, subject
+from statetrack.asking.engines import Engine, check, check_trusted, engine, subject
 from statetrack.asking.episode import FAULTS
 from statetrack.asking.rules import FORCED, REGIMES, STYLES, Rules
 from statetrack.asking.run import ask, cell
@@ -123,6 +123,7 @@ def _read(text: str) -> tuple[str, Solver, dict[str, str]]:
         raise BadInput(f"{text!r}: solver {who.name} {needs}")
     if who.needs_model:
         check(model)
+        check_trusted(model)
         _remember(model)
     return model, who, rules
 

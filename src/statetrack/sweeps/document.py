@@ -91,7 +91,7 @@ def read(
         raise BadInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if models and MODEL not in text:
         raise BadInput(f"{path.name} has no place for a language model; leave --model out")
-    with trust.trusting(everything=trust_code):
+    with trust.trusting(*models, everything=trust_code):
         whole = expand(_parse(text, path.name), path.stem, models, kinds)
     return replace(whole, shipped=path in sweeps.values())
 

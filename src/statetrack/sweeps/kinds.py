@@ -44,14 +44,16 @@ def code_of(cells: Iterable[PlannedCell]) -> list[str]:
 
 
 def code_named(block: Mapping[str, Any]) -> list[str]:
-    """The same for a block of a sweep.
+    """The same for a block of a sweep, and the language models that it names with their settings.
 
     >>> code_named({"tasks": "lamp.py:Lamp", "subjects": ["mlp", "mine.py:Mine[width=8]", "ask:hf:SmolLM2 implicit"]})
-    ['lamp.py:Lamp', 'mine.py:Mine']
+    ['lamp.py:Lamp', 'mine.py:Mine', 'hf:SmolLM2']
     """
     tasks, subjects = ([held] if isinstance(held := block.get(key, ()), str) else held for key in ("tasks", "subjects"))
-    trained = [text for text in subjects if isinstance(text, str) and module_of(text) == KINDS[TRAIN]]
-    return addresses([*tasks, *trained])
+    texts = [text for text in subjects if isinstance(text, str)]
+    trained = [text for text in texts if module_of(text) == KINDS[TRAIN]]
+    asked = [text.removeprefix(f"{ASK}:").split() for text in texts if module_of(text) == KINDS[ASK]]
+    return [*addresses([*tasks, *trained]), *(words[0] for words in asked if words)]
 
 
 def load(module: str) -> Kind:

@@ -6,12 +6,13 @@ back as a reply with a failure, so that the others keep what they have.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from statetrack import spec
+from statetrack import spec, trust
 from statetrack.asking.episode import Reply, Request
 from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput, need
@@ -20,6 +21,14 @@ LOCAL = "hf:"
 ENTRY_POINTS, PROVIDERS = "statetrack.engines", "inspect"  # under which an engine for PROVIDER/MODEL registers
 UNMEASURED = ("attempt_timeout", "base_url", "max_connections", "max_retries", "timeout")
 """Settings that change how a model is reached and not what it says: not part of what a result is filed under."""
+
+
+HARMLESS = (
+    "attempt_timeout", "effort", "frequency_penalty", "max_connections", "max_retries", "presence_penalty",
+    "reasoning_effort", "reasoning_tokens", "seed", "temperature", "timeout", "top_k", "top_p", "verbosity",
+)  # fmt: skip
+"""Settings that a file may give. Any other may send the user's key to a server of its choice (base_url), or make a
+provider run code (trust_remote_code, model_path)."""
 
 
 class Engine(Protocol):
@@ -80,6 +89,18 @@ def check(model: str) -> None:
         raise BadInput("hf: needs a folder, a GGUF file or a name: hf:PATH_OR_NAME")
     elif path.startswith(("/", ".", "~")) and not Path(path).expanduser().exists():
         raise BadInput(f"model {model} cannot be loaded: there is no such file or folder")
+
+
+def check_trusted(model: str) -> None:
+    """Refuse settings of a model that a file names, unless they are harmless or `statetrack.trust` allows them."""
+    if model.startswith(LOCAL):
+        return
+    others = [key for key in spec.parse(model)[1] if key not in HARMLESS]
+    if others:
+        sha256 = hashlib.sha256(model.encode()).hexdigest()
+        told = f"has settings ({', '.join(others)}) that may send your key elsewhere or run code, and is not asked"
+        trust.require(model, sha256, told)
+        trust.remember(model, sha256)
 
 
 def engine(model: str, **options: Any) -> Engine:

@@ -52,8 +52,11 @@ class HFEngine:
         kind = dtype if dtype != "auto" else ("float32" if place == "cpu" else "bfloat16")
         try:
             with redirect_stderr(StringIO()):  # bars for the pieces of a GGUF file, which no setting turns off
-                tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
-                model = transformers.AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, kind), **options)
+                # Code that comes with a model is not run; by default transformers would ask in the terminal.
+                tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
+                model = transformers.AutoModelForCausalLM.from_pretrained(
+                    where, dtype=getattr(torch, kind), trust_remote_code=False, **options
+                )
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise BadInput(f"model hf:{path} cannot be loaded: {reason}") from error
