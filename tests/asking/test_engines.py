@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from statetrack.asking.engines.chat import Chat
 from statetrack.asking.engines.forced import score
 from statetrack.asking.engines.hf import HFEngine
 from statetrack.asking.engines.memory import AttentionMemory, RecurrentMemory, ResentMemory, SingleRowMemory
+from statetrack.asking.run import ask
 from tests.asking.tiny_models import MODELS, llama, mamba2, saved, tokenizer
 
 MEDIAN = st.task("track_the_stat.median")
@@ -195,3 +198,63 @@ def test_models_that_are_not_there(spec: str, part: str) -> None:
 
 def test_results_are_filed_without_the_way_to_the_server() -> None:
     assert subject("openai-api/x/y[base_url=http://u:pw@h/v1,temperature=0]") == "openai-api/x/y[temperature=0]"
+
+
+def thinking_engine(template: str, special: bool) -> HFEngine:
+    """The tiny Llama behind a template that begins to think, with marks that are special tokens or plain text."""
+    words = tokenizer()
+    words.chat_template = words.chat_template.replace("assistant\n' }}", f"assistant\n{template}' }}}}")
+    if special:
+        words.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<think>", "</think>"]})
+    return HFEngine(llama(len(words)).double(), words, "hf:thinker")
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize(("opens", "text", "outcome"), [
+    ("<think>", "85, so [median: 1]</think>[median: 2]? [median: 85]", "right"),
+    ("<think>", "85, so [median: 85]", "format"),  # it is still thinking
+    ("", "<think>[median: 1]</think>[median: 2]? [median: 85]", "right"),
+    ("<think></think>", "[median: 85]", "right"),  # a template that says: do not think
+])  # fmt: skip
+def test_answers_of_a_local_model_are_taken_after_its_thinking(
+    special: bool, opens: str, text: str, outcome: str
+) -> None:
+    asked = thinking_engine(opens, special)
+    assert asked.chat.opens == ("<think>" if opens == "<think>" else "")
+    game = Episode(dialogue(MEDIAN, Rules(room=200), 0, 3))
+    request = game.request()
+    assert request is not None
+    ids = [*asked.chat.tokenizer(text, add_special_tokens=False)["input_ids"], *asked.stops]
+    reply = asked._reply(request, [1] * 9, 0, ids)
+    assert game.receive(reply) == outcome
+    assert reply.thought is bool(opens == "<think>" or "think" in text)
+    assert (reply.tokens.reasoning > 0) is reply.thought
+
+
+def test_a_pass_over_right_answers_is_not_for_a_model_that_thinks_first() -> None:
+    with pytest.raises(st.BadInput, match="hf:thinker thinks before it answers"):
+        score(thinking_engine("<think>", special=False), dialogue(MEDIAN, Rules(), 0, 3))
+
+
+def test_a_local_reply_that_uses_up_its_room_is_noted() -> None:
+    games = converse(local(), [dialogue(MEDIAN, Rules(history="own", room=3), 0, 4)])
+    record = games[0].record()
+    assert record.truncated == sum(len(reply) > 0 for reply in record.replies) > 0
+
+
+def test_a_model_that_can_think_is_told_where_it_is_asked_for_answers_at_once(tmp_path: Path) -> None:
+    words = tokenizer()
+    words.chat_template = f"{{# </think> #}}{words.chat_template}"
+    llama(len(words)).save_pretrained(tmp_path)
+    words.save_pretrained(tmp_path)
+    told: list[str] = []
+    for rules, forced in ((Rules(), False), (Rules(), True), (Rules(room=4), False), (Rules(regime="thinking"), False)):
+        with suppress(StopIteration):
+            ask(MEDIAN, rules, solver("implicit"), [0], length=1, model="hf:tiny", forced=forced, warn=told.append,
+                engine=lambda: HFEngine.load(str(tmp_path), "cpu"), report=_stop)  # fmt: skip
+    assert [line.partition(": ")[2].partition(" a")[0] for line in told] == ["with 32 tokens", "one pass over right"]
+    assert all("can think before it answers" in line for line in told)
+
+
+def _stop(ended: int, turns: int) -> None:
+    raise StopIteration

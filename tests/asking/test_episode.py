@@ -66,7 +66,7 @@ def test_a_reply_that_the_server_kept_back_is_a_refusal_whatever_its_text() -> N
     assert game.receive(Reply("[median: 74]", refused=True)) == "right"  # an answer is an answer
     record = game.record()
     again = episode(history="own")
-    again.replay(record.replies, record.outcomes)
+    again.replay(record)
     assert again.record() == record
 
 
@@ -148,7 +148,7 @@ def test_an_interrupted_episode_is_taken_up_again() -> None:
     say(game, "[median: 85]", "[median: 74]")
     game.interrupt("server")
     again = episode()
-    again.replay(game.record().replies, game.record().outcomes)
+    again.replay(game.record())
     assert again.messages == game.messages
     assert say(again, "[median: 63]", "[median: 57]") == ["right", "right"]
     assert again.request() is None

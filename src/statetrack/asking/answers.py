@@ -161,8 +161,27 @@ _CLOSES = (
 _MARKS = re.compile(f"({_CLOSES})|{_OPENS}", re.IGNORECASE)
 
 
+def left_open(text: str) -> str:
+    """The mark of reasoning that a text begins and does not end, such as a chat template that has its model think.
+
+    >>> left_open("<think>so</think> 5 <|im_start|>assistant <think>"), left_open("<think>so</think> 5")
+    ('<think>', '')
+    """
+    marks = list(_MARKS.finditer(text))
+    return marks[-1][0] if marks and not marks[-1][1] else ""
+
+
+def marks_reasoning(text: str) -> bool:
+    """Whether a text, such as a chat template or a special token, holds a mark of reasoning.
+
+    >>> marks_reasoning("{{ '<think>' }}"), marks_reasoning("<|im_start|>assistant")
+    (True, False)
+    """
+    return _MARKS.search(text) is not None
+
+
 def without_reasoning(text: str) -> str:
-    """A reply without what is marked as reasoning. One that has no end goes to the end of the reply; an end without a
+    """What a reply says after the end of what is marked as reasoning; nothing where that has no end. An end without a
     beginning means that the reply began with reasoning.
 
     >>> without_reasoning("<think>85, 63: so 74</think>[median: 74]"), without_reasoning("<THINK>perhaps [median: 74]")
@@ -170,15 +189,10 @@ def without_reasoning(text: str) -> str:
     >>> without_reasoning("perhaps [median: 74]</think>[median: 63]")
     '[median: 63]'
     """
-    kept = ""
-    at: int | None = 0  # where the answer goes on; None inside of reasoning
-    for mark in _MARKS.finditer(text):
-        if mark[1]:  # an end
-            kept = "" if at is not None else kept
-            at = mark.end()
-        elif at is not None:
-            kept, at = kept + text[at : mark.start()], None
-    return kept if at is None else kept + text[at:]
+    marks = list(_MARKS.finditer(text))
+    if not marks:
+        return text
+    return text[marks[-1].end() :] if marks[-1][1] else ""
 
 
 _UNSURE = re.compile(r"\b(?:do not|don't|cannot|can't|could not|couldn't) (?:know|tell|say)\b|\bno idea\b|\bnot sure\b")

@@ -10,13 +10,15 @@ lines around the same two calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from statetrack.asking.answers import is_refusal, without_reasoning
 from statetrack.asking.dialogue import Dialogue, Turn
 from statetrack.asking.prompts import OK
-from statetrack.asking.secrets import scrub
+from statetrack.asking.secrets import PIECE, scrub
 from statetrack.asking.tokens import NO_TOKENS, Tokens
 from statetrack.errors import unknown
 from statetrack.formatting import visible
@@ -43,9 +45,11 @@ NO_REPLY = "-"  # what stands in the history for an empty reply, which servers r
 class Reply:
     """What came back. `failure` is one of INTERRUPTIONS, with `detail` for people, where nothing usable came.
 
-    `refused` says that the server kept the answer back, such as by a content filter: without an answer it is a refusal,
-    whatever the text. `cut` says that the reply ends where its room did: unless its answer was whole by then, it is
-    none.
+    `reasoning` is what the server gave in a field of its own, and `reasoned` says that it did where that is not here;
+    reasoning in the text is marked there. `refused` says that the server kept the answer back, such as by a content
+    filter: without an answer it is a refusal, whatever the text.
+    `full` says that the reply ends where its room did, and `cut` that a server did that to it: unless its answer was
+    whole by then, it is none. `failed_calls` are those that brought nothing to be used.
     """
 
     text: str = ""
@@ -55,6 +59,19 @@ class Reply:
     detail: str = ""
     refused: bool = False
     cut: bool = False
+    full: bool = False
+    reasoned: bool = False
+    failed_calls: int = 0
+
+    @cached_property
+    def answer(self) -> str:
+        """The text without what is marked as reasoning."""
+        return without_reasoning(self.text)
+
+    @property
+    def thought(self) -> bool:
+        """Whether the model reasoned: the last answer after that counts then."""
+        return self.reasoned or bool(self.reasoning) or self.answer != self.text
 
 
 @dataclass(frozen=True)
@@ -78,20 +95,27 @@ class Request:
 
 @dataclass
 class Episode:
-    """Where a dialogue stands. `messages` is the history that the next request carries."""
+    """Where a dialogue stands. `messages` is the history that the next request carries, `terms` what is noted of how it
+    is asked (`asking/terms.py`).
+    """
 
     dialogue: Dialogue
+    terms: dict[str, Any] = field(default_factory=dict)
     at: int = 0
     status: str = RUNNING
     detail: str = ""
     outcomes: list[str] = field(default_factory=list)
     replies: list[str] = field(default_factory=list)
     tokens: Tokens = NO_TOKENS
+    truncated: int = 0
+    failed_calls: int = 0
 
     def __post_init__(self) -> None:
         system = self.dialogue.system
         self.messages: list[Message] = [{"role": "system", "content": system}] if system else []
         self._asked: list[int] = []
+        self._prompts: list[str] = []
+        self._reasoned: list[str] = []
         self._absent = self.dialogue.rules.history == "absent"
 
     def request(self) -> Request | None:
@@ -111,31 +135,43 @@ class Episode:
         """Grade a reply and move on; gives the outcome."""
         reply = Reply(reply) if isinstance(reply, str) else reply
         self.tokens += reply.tokens
+        self.failed_calls += reply.failed_calls
+        self.truncated += reply.full or reply.cut
         if reply.failure:
             return self.interrupt(reply.failure, reply.detail)
         turn = self.dialogue.turns[self.at]
         reply = replace(reply, text=sendable(reply.text), reasoning=sendable(reply.reasoning))
-        text = without_reasoning(reply.text)
         if not self.counts(reply):
             used = f"a reply cut off at {self.dialogue.rules.most_tokens} tokens, before its answer was whole"
             return self.interrupt(TRUNCATED, f"{used}; --room gives it more")
-        outcome = self._grade(text, turn, reply.refused)
+        outcome = self._grade(reply, turn)
         self.outcomes.append(outcome)
         self.replies.append(reply.text)
+        self._reasoned.append("1" if reply.thought else "0")
+        self._prompts.append("\n".join(each.text for each in self.dialogue.turns[self._since() : self.at + 1]))
         self._asked.append(self.at)
         if outcome != RIGHT and self.dialogue.rules.history == "stop":
             self.status = outcome
         else:
-            self._say(turn.text, self._kept(reply, text, turn, outcome))
+            self._say(turn.text, self._kept(reply, turn, outcome))
             self.at += 1
             self._check_limit()
         return outcome
 
     def counts(self, reply: Reply) -> bool:
         """Whether a reply is one: nothing failed, and one that was cut off holds its answer between brackets."""
-        form, text = self.dialogue.form, without_reasoning(reply.text)
-        whole = bool(form.tag) and not self.dialogue.rules.thinking and form.read(text) is not None
-        return not reply.failure and (whole or not reply.cut)
+        if reply.failure or not reply.cut:
+            return not reply.failure
+        ends = bool(self.dialogue.form.tag) and not self._takes_last(reply)  # else more may have been to come
+        return ends and self.dialogue.form.read(reply.answer) is not None
+
+    def _takes_last(self, reply: Reply) -> bool:
+        """Of several answers the last counts where there was room to reason or the model did; else the first."""
+        return self.dialogue.rules.thinking or reply.thought
+
+    def _since(self) -> int:
+        """The first turn after the last that was answered."""
+        return self._asked[-1] + 1 if self._asked else 0
 
     def interrupt(self, kind: str, detail: str = "") -> str:
         """End the episode for a reason that is not the model's answer; what was answered stays."""
@@ -149,20 +185,24 @@ class Episode:
         if limit and used >= limit and self.at < len(self.dialogue.turns):
             self.interrupt(LIMIT, f"{used} tokens used of the {limit} allowed")
 
-    def replay(self, replies: Iterable[str], letters: str) -> None:
-        """Take up an episode that was interrupted: its replies with their letters, as recorded, at no cost."""
-        for text, letter in zip(replies, letters, strict=True):
+    def replay(self, kept: KeptEpisode) -> None:
+        """Take up an episode that was interrupted: its replies with their letters, as recorded, and what they cost."""
+        reasoned = kept.reasoned or "0" * len(kept.replies)
+        for text, letter, thought in zip(kept.replies, kept.outcomes, reasoned, strict=True):
             if self.request() is None:
-                return
-            self.receive(Reply(text, refused=letter == LETTERS[REFUSAL]))
+                break
+            self.receive(Reply(text, refused=letter == LETTERS[REFUSAL], reasoned=thought == "1"))
+        self.tokens += Tokens(**kept.tokens)
+        self.truncated += kept.truncated
+        self.failed_calls += kept.failed_calls
 
     @property
     def right(self) -> int:
         """The number of turns answered correctly before the first that was not."""
         return next((n for n, outcome in enumerate(self.outcomes) if outcome != RIGHT), len(self.outcomes))
 
-    def record(self) -> KeptEpisode:
-        """All that is measured."""
+    def record(self, prompts: bool = True) -> KeptEpisode:
+        """All that is measured; with what was said, unless somebody else keeps that."""
         return KeptEpisode(
             ended=self.status,
             detail=self.detail,
@@ -173,31 +213,42 @@ class Episode:
             changes=self._changes(),
             replies=list(self.replies),
             tokens=self.tokens.to_dict(),
+            reasoned="".join(self._reasoned) if "1" in self._reasoned else "",
+            truncated=self.truncated,
+            failed_calls=self.failed_calls,
+            **self.terms,
+            **(self._said() if prompts else {}),
         )
+
+    def _said(self) -> dict[str, Any]:
+        """What was said, without keys. A text that is too short to hold a piece of one is left as it is."""
+        clean = {text: scrub(text) for text in {self.dialogue.system, *self._prompts} if len(text) >= PIECE}
+        return {"system": clean.get(self.dialogue.system, self.dialogue.system),
+                "prompts": [clean.get(text, text) for text in self._prompts]}  # fmt: skip
 
     def _changes(self) -> str:
         """For every turn asked: 1 where the answer differs from the one due before it, 0 where not, - for the first."""
         targets = [self.dialogue.turns[at].target for at in self._asked]
         return "".join("-" if not i else str(int(targets[i] != targets[i - 1])) for i in range(len(targets)))
 
-    def _grade(self, text: str, turn: Turn, refused: bool) -> str:
+    def _grade(self, reply: Reply, turn: Turn) -> str:
         rules, form = self.dialogue.rules, self.dialogue.form
         read = form.read if rules.parser == "strict" else form.read_leniently
-        given = read(text, rules.thinking)
+        given = read(reply.answer, self._takes_last(reply))
         if given is None:
-            return REFUSAL if refused or is_refusal(text) else FORMAT
+            return REFUSAL if reply.refused or is_refusal(reply.answer) else FORMAT
         assert turn.target is not None
         return RIGHT if given == form.value(self.dialogue.wording.answer(turn.target)) else WRONG
 
-    def _kept(self, reply: Reply, text: str, turn: Turn, outcome: str) -> str:
+    def _kept(self, reply: Reply, turn: Turn, outcome: str) -> str:
         """What stays in the history for a reply."""
         rules = self.dialogue.rules
         if rules.history == "corrected" and outcome != RIGHT:
             return self.dialogue.reply(turn)
         if rules.thinking and rules.keep_reasoning:
             return "\n".join(part for part in (reply.reasoning, reply.text) if part) or NO_REPLY
-        answer = self.dialogue.form.find(text, last=True) if rules.thinking else None
-        return (answer[0] if answer else text.strip()) or NO_REPLY
+        answer = self.dialogue.form.find(reply.answer, last=True) if rules.thinking else None
+        return (answer[0] if answer else reply.answer.strip()) or NO_REPLY
 
     def _with(self, text: str) -> list[Message]:
         """The history and one more message. With the replies absent, all inputs stand in one message, one per line."""

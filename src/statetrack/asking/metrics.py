@@ -24,6 +24,7 @@ from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import FAILED, FINISHED, AskedRecord, EpisodeRecord, Record
 
 RESAMPLES = 2000
+COUNTED = ("reasoning tokens", "truncated", "failed calls")  # columns of tables, where there are any
 
 
 def max_length(episode: EpisodeRecord, compat: bool = False) -> int:
@@ -180,8 +181,25 @@ def overview(records: Iterable[Record]) -> list[dict[str, Any]]:
         if record.cell.kind == ASK and record.status in (*FINISHED, FAILED):
             groups.setdefault(record.cell.siblings, []).append(record)
     some = any(record.status == FAILED for group in groups.values() for record in group)
-    rows = [_row(group[0].cell, group, some) for group in groups.values()]
+    rows = without_zeros([_row(group[0].cell, group, some) for group in groups.values()])
     return sorted(rows, key=lambda row: (row["task"], row["subject"], row["rules"], row["length"]))
+
+
+def terms_in(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
+    """How episodes were asked and answered, as far as they were: the hash of their prompt, and counts by COUNTED."""
+    hashes = list(dict.fromkeys(episode.prompt_sha256 for episode in episodes if episode.prompt_sha256))
+    return {
+        "prompt": hashes[0][:8] if len(hashes) == 1 else f"{len(hashes)} prompts" if hashes else "",
+        "reasoning tokens": tokens(episodes).reasoning,
+        "truncated": sum(episode.truncated for episode in episodes),
+        "failed calls": sum(episode.failed_calls for episode in episodes),
+    }
+
+
+def without_zeros(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without those of the columns COUNTED in which nothing was counted anywhere."""
+    empty = {name for name in COUNTED if not any(row[name] for row in rows)}
+    return [{name: value for name, value in row.items() if name not in empty} for row in rows]
 
 
 def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
@@ -191,11 +209,13 @@ def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
     spent, found = tokens(episodes), results(episodes)
     turns = cell.protocol.get("way") == "turns"
     half = half_failed([record.episode for record in asked])
+    told = terms_in([record.episode for record in asked])
     return {
         "task": cell.task,
         "subject": cell.subject,
         "rules": how(cell.protocol),
         "length": cell.length,
+        "prompt": told.pop("prompt"),
         "episodes": len(episodes),
         **({"failed": len(group) - len(episodes)} if failures else {}),
         "half failed by turn": half.text if turns or not half.seen else None,
@@ -203,6 +223,7 @@ def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
         "avg_max_length": found.get("avg_max_length") if turns else None,
         "violation_rate": None if FORCED in cell.protocol else found.get("violation_rate"),
         "accuracy": accuracy(episodes)["accuracy"],
+        **told,
         "input tokens": spent.sent,
         "of them new": spent.new,
         "output tokens": spent.generated,

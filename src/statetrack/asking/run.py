@@ -7,6 +7,7 @@ processes on one folder share the samples by claims. A server that fails all of 
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -15,12 +16,12 @@ from pathlib import Path
 
 from statetrack.asking import engines
 from statetrack.asking.dialogue import Dialogue, default_length, dialogue
-from statetrack.asking.engines import Engine
+from statetrack.asking.engines import Engine, unsuited
 from statetrack.asking.episode import FAULTS, RUNNING, TIME, Episode, Reply
 from statetrack.asking.journal import Journal
 from statetrack.asking.rules import FORCED, Rules
 from statetrack.asking.solvers import Solver, subject_of
-from statetrack.asking.tokens import Tokens
+from statetrack.asking.terms import terms
 from statetrack.errors import BadInput
 from statetrack.files import check_writable
 from statetrack.formatting import plural, visible
@@ -74,7 +75,10 @@ def ask(
             if book.store:
                 check_writable(book.store.folder)
             with_model = engine() if solver.needs_model and engine is not None else None
-            run = _Run(book, solver, with_model, lambda sample: dialogue(task, rules, sample, steps), forced, seconds)
+            if with_model and (line := unsuited(with_model, rules, forced)):
+                warn(line)
+            draw = functools.partial(dialogue, task, rules, length=steps)
+            run = _Run(book, solver, with_model, draw, forced, seconds, model)
             try:
                 run.all(claiming=opened is not None and solver.costs, warn=warn)
             finally:
@@ -136,6 +140,7 @@ class _Run:
     draw: Callable[[int], Dialogue]
     forced: bool
     seconds: float | None
+    model: str = ""
     in_vain: int = 0  # episodes in a row, in whole batches, that a server failed
 
     def all(self, claiming: bool, warn: Callable[[str], None]) -> None:
@@ -184,7 +189,7 @@ class _Run:
             return
         group = [self.draw(sample) for sample in samples]
         if self.forced:
-            _score(group, self.engine, self.book)
+            _score(group, self.engine, self.book, self.solver)
         else:
             self._converse([self._taken_up(game) for game in group])
         failed = all(self.book.records[sample].episode.ended in FAULTS for sample in samples)
@@ -192,10 +197,10 @@ class _Run:
 
     def _taken_up(self, game: Dialogue) -> Episode:
         """A new episode, or the one that was cut off, with what it has cost already."""
-        episode, before = Episode(game), self.book.earlier.get(game.sample)
+        episode = Episode(game, terms(game, self.solver, self.model))
+        before = self.book.earlier.get(game.sample)
         if before is not None:
-            episode.replay(before.episode.replies, before.episode.outcomes)
-            episode.tokens += Tokens(**before.episode.tokens)
+            episode.replay(before.episode)
         journal = self.book.journal(game.sample) if self.solver.costs else None
         for reply in journal.replies(len(episode.replies)) if journal else ():
             if episode.request() is None:
@@ -304,7 +309,7 @@ def _traces(book: _Book, sample: int) -> list[tuple[str, int]]:
     return [(path.name, path.stat().st_mtime_ns) for path in paths if path.exists()]
 
 
-def _score(group: list[Dialogue], engine: Engine | None, book: _Book) -> None:
+def _score(group: list[Dialogue], engine: Engine | None, book: _Book, who: Solver) -> None:
     """Every dialogue in one teacher-forced pass."""
     if engine is None or not engine.name.startswith("hf:"):
         raise BadInput("teacher-forced scoring reads the logits of a local model: --model hf:PATH_OR_NAME")
@@ -314,6 +319,6 @@ def _score(group: list[Dialogue], engine: Engine | None, book: _Book) -> None:
     assert isinstance(engine, HFEngine)
     for game in group:
         began = time.monotonic()
-        scored = score(engine, game)
+        scored = replace(score(engine, game), **terms(game, who, engine.name))
         book.keep(game.sample, scored, began)
         book.tell(turns=len(scored.outcomes))

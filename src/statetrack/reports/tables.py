@@ -188,7 +188,8 @@ def episodes(folder: Folder, task: str) -> Table | None:
         f"{slug(task)}-episodes", f"{task}: the dialogues",
         "The turn by which half of the episodes had failed (Kaplan-Meier, with its 95 % interval; > 300: not within "
         "300 turns), turns answered rightly before the first error (average with its 95 % interval over episodes), the "
-        "share of right answers, of episodes with a reply that held no answer, and what it cost.",
+        "share of right answers, of episodes with a reply that held no answer, and what it cost. Rows that differ in "
+        "the hash of their prompt were told other words, and are not alike.",
         [name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows], download=True,
     )  # fmt: skip
 

@@ -201,11 +201,22 @@ class EpisodeRecord:
     replies: list[str]
     tokens: dict[str, int]
     logprobs: list[float] | None = None  # of each reply, where it was read in one teacher-forced pass
+    system: str = ""  # what was said first
+    prompts: list[str] | None = None  # what was new before each reply, one message a line
+    shown: str = ""  # the message with the state before the first reply; the later ones are made alike
+    prompt_sha256: str = ""  # of the words around the inputs: the same for all samples that were asked alike
+    budget: int | None = None  # tokens that a reply could have; None for no bound, or where none are counted
+    effort: str = ""  # of reasoning, as the model was told
+    reasoning_budget: int | None = None  # tokens for reasoning, as the model was told
+    reasoned: str = ""  # for each reply 1 where it came with reasoning, else 0; empty where none did
+    truncated: int = 0  # replies that ended where their room did
+    failed_calls: int = 0  # requests that brought nothing that could be used
 
     def problem(self) -> str | None:
         """What its numbers cannot be, beyond their types."""
-        wrong = next((name for name, count in self.tokens.items() if not 0 <= count <= MOST_TOKENS), None)
-        return f"{self.tokens[wrong]} is no number of tokens ({wrong})" if wrong else None
+        counts = self.tokens | {"truncated": self.truncated, "failed_calls": self.failed_calls}
+        wrong = next((name for name, count in counts.items() if not 0 <= count <= MOST_TOKENS), None)
+        return f"{counts[wrong]} is no number of tokens or calls ({wrong})" if wrong else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

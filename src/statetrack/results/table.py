@@ -15,7 +15,9 @@ from statetrack.files import together
 from statetrack.results.records import AskedRecord, Record
 from statetrack.results.store import Store
 
-LONG = ("cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs")  # left to the records
+LONG = (  # left to the records
+    "cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs", "system", "prompts",
+)  # fmt: skip
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")
 Row = dict[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import json
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -82,6 +83,38 @@ def test_a_good_reply_with_its_account(served):
     assert body.get("max_tokens", body.get("max_completion_tokens")) == request().room == 32
 
 
+def with_reasoning(text: str | None, field: str = "reasoning_content", **more: Any) -> Answer:
+    """A reply whose reasoning, with an answer in it, is in a field of its own."""
+    whole = json.loads(good(text, **more)["body"])
+    whole["choices"][0]["message"][field] = "so far [mode: 63], or [mode: 51]"
+    return {"body": json.dumps(whole).encode()}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_the_last_answer_after_reasoning_in_a_field_of_its_own(served, field):
+    _, asked = served(lambda n, body: with_reasoning("[mode: 63]? No, [mode: 85].", field))
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
+    [reply] = asked.replies([episode.request()])
+    assert (reply.reasoning, reply.thought) == ("so far [mode: 63], or [mode: 51]", True)
+    assert episode.receive(reply) == "right"
+    assert episode.messages[-1]["content"] == "[mode: 63]? No, [mode: 85]."
+    assert episode.record().reasoned == "1"
+
+
+def test_reasoning_of_which_only_the_tokens_are_told(served):
+    usage = {"completion_tokens": 90, "completion_tokens_details": {"reasoning_tokens": 80}}
+    _, asked = served(lambda n, body: good("[mode: 63], no, [mode: 85]", **usage))
+    episode = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
+    assert episode.receive(asked.replies([episode.request()])[0]) == "right"
+    assert episode.record().tokens["reasoning"] == 80
+
+
+def test_failed_calls_are_counted(served):
+    _, asked = served(lambda n, body: BAD["503"] if n in (0, 2, 3) else good("[mode: 85]"))
+    first, second = asked.replies([request()])[0], asked.replies([request()])[0]
+    assert (first.failed_calls, second.failed_calls, second.failure) == (1, 2, None)
+
+
 def test_many_at_once_come_back_in_order(served):
     first = {i: dialogue(task("track_the_stat.mode"), Rules(), i, 8).turns[0].text for i in range(12)}
     _, asked = served(lambda n, body: good(f"[mode: {body['messages'][-1]['content']}]"))
@@ -119,7 +152,7 @@ def test_a_failure_that_stays_is_the_servers_and_never_a_wrong_answer(served, ki
     server.bodies.clear()
     server.script = lambda n, body: good("[mode: 85]")
     again = Episode(dialogue(task("track_the_stat.mode"), Rules(), 0, 8))
-    again.replay(record.replies, record.outcomes)
+    again.replay(record)
     while (turn := again.request()) is not None:
         again.receive(asked.replies([turn])[0])
     assert (again.status, len(again.outcomes)) == ("done", 8)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from statetrack import spec, trust
 from statetrack.asking.episode import Reply, Request
+from statetrack.asking.rules import Rules
 from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput, need
 
@@ -65,6 +66,18 @@ def replies(
     for place, reply in enumerate(given):
         arrived(place, reply)
     return given
+
+
+def unsuited(engine: Engine, rules: Rules, forced: bool) -> str:
+    """Why a model is not to be asked so, as far as that can be known; nothing where it is."""
+    if not getattr(engine, "thinks", False) or rules.thinking:
+        return ""
+    if forced:
+        return f"{engine.name} can think before it answers: one pass over right answers scores it as if it did not"
+    if rules.room or rules.most_tokens is None:
+        return ""
+    few = f"with {rules.most_tokens} tokens a reply may end before its answer"
+    return f"{engine.name} can think before it answers: {few}; --regime thinking or --room gives it more"
 
 
 def subject(model: str) -> str:

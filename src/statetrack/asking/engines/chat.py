@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from statetrack.asking.answers import left_open, marks_reasoning
 from statetrack.asking.episode import Message
 from statetrack.errors import BadInput
 
@@ -46,10 +47,13 @@ class Chat:
         self._special = re.compile("|".join(special)) if special else None
         self._known: dict[int, Beginning] = {}
         self._short: tuple[list[Message], int] = [], 0  # a beginning, and the length of its text
+        self._marks = [token for token in tokenizer.all_special_tokens if _is_mark(token)]
+        self.thinks = self.templated and marks_reasoning(str(tokenizer.chat_template))
         self.folds_system = False
         self.folds_system = self.templated and not self._accepts(_PROBE)
         self.grows = False
         self.grows = self.templated and not self.folds_system and self._special is not None and self._grown_alike()
+        self.opens = left_open(self.text(_PROBE)) if self.thinks else ""  # before the model writes its first token
 
     def text(self, messages: Sequence[Message], reply_follows: bool = True) -> str:
         """The history as one text, up to where the reply begins."""
@@ -100,7 +104,10 @@ class Chat:
         return len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def decode(self, ids: Sequence[int]) -> str:
-        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        """The text without special tokens, those aside that tell reasoning from an answer."""
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=not self._marks)
+        if self._marks and self._special is not None:
+            text = self._special.sub(lambda token: token[0] if token[0] in self._marks else "", text)
         return text
 
     def _encode(self, text: str) -> list[int]:
@@ -125,6 +132,11 @@ class Chat:
             self.forget(-1)
         whole = [self._encode(self.text(_PROBE[:length])) for length in range(2, len(_PROBE) + 1, 2)]
         return grown == whole
+
+
+def _is_mark(token: str) -> bool:
+    """Whether a special token tells reasoning from an answer, or is a part of what does."""
+    return marks_reasoning(token) or token in ("<|channel|>", "<|message|>")
 
 
 def _transcript(messages: Sequence[Message], reply_follows: bool) -> str:

@@ -36,6 +36,8 @@ def score(engine: HFEngine, dialogue: Dialogue) -> KeptEpisode:
     """
     if dialogue.rules.history == "absent" or dialogue.rules.way == "whole":
         raise BadInput("teacher-forced scoring needs a dialogue whose history holds the replies")
+    if engine.chat.opens:
+        raise BadInput(f"{engine.name} thinks before it answers: a pass over right answers alone tells nothing of it")
     plain = replace(dialogue.rules, regime="instant", history="stop", parser="strict")
     episode, tokens, spans = _canonical(engine, replace(dialogue, rules=plain))
     if engine.limit is not None and len(tokens) > engine.limit:

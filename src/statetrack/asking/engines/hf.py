@@ -33,6 +33,7 @@ class HFEngine:
         self.model, self.name, self.batch = model.eval(), name, batch
         self.chat = Chat(tokenizer, name)
         self.stops = _stops(model, tokenizer)
+        self.thinks = self.chat.thinks
         self.limit = getattr(model.config, "max_position_embeddings", None)
         self.kind, self.resend = memory_for(model), resend
         self.memory: Any = None
@@ -140,15 +141,18 @@ class HFEngine:
 
     def _reply(self, request: Request, prompt: list[int], cached: int, ids: list[int]) -> Reply:
         text = self.chat.decode(ids).strip()
-        full = self.limit is not None and len(prompt) + len(ids) >= self.limit
-        ended = ids[-1] in self.stops or len(ids) >= request.room or (self._by_line(request) and NEWLINE in text)
-        if full and not ended:
+        no_context = self.limit is not None and len(prompt) + len(ids) >= self.limit
+        ended = ids[-1] in self.stops or (self._by_line(request) and NEWLINE in text)
+        full = not ended and len(ids) >= request.room
+        if no_context and not ended and not full:
             return Reply(failure=CONTEXT, detail=self._too_long([*prompt, *ids]))
         if self._by_line(request):
             text = text.partition(NEWLINE)[0].strip()
+        text = self.chat.opens + text  # where the template begins to think, the model goes on with that
         answer = without_reasoning(text)
         thought = 0 if answer == text else max(0, len(ids) - self.chat.count(answer))
-        return Reply(text, tokens=Tokens(len(prompt), len(prompt) - cached, cached, len(ids), thought))
+        spent = Tokens(len(prompt), len(prompt) - cached, cached, len(ids), thought)
+        return Reply(text, tokens=spent, full=full)
 
     def _forced_ids(self, request: Request) -> list[int]:
         """The tokens with which the history will go on after this reply, up to the one that ends it."""

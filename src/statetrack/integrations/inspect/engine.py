@@ -101,11 +101,12 @@ class InspectEngine:
             attempt = await self._once(request)
             spent += attempt.reply.tokens
             if not attempt.again:
-                return replace(attempt.reply, tokens=spent)
+                failed = tried - 1 + bool(attempt.reply.failure)
+                return replace(attempt.reply, tokens=spent, failed_calls=failed)
             if tried <= self.retries:
                 await anyio.sleep(self._pause(tried, attempt.after))
         tries = f"{tried} tries" if tried > 1 else "1 try"
-        return replace(attempt.reply, tokens=spent, detail=f"{attempt.reply.detail} ({tries})")
+        return replace(attempt.reply, tokens=spent, detail=f"{attempt.reply.detail} ({tries})", failed_calls=tried)
 
     async def _once(self, request: Request) -> Attempt:
         # Inspect's own retries are off: they know nothing of empty, cut-off and malformed replies.

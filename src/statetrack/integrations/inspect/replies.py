@@ -75,18 +75,26 @@ def read(output: ModelOutput, room: int) -> Reply:
     if output.stop_reason == "model_length":
         return Reply(tokens=spent, failure=CONTEXT, detail=output.error or text[:LONGEST] or "the context is full")
     if output.stop_reason == "content_filter":
-        return Reply(text, tokens=spent, refused=True)
+        return Reply(text, reasoning, spent, refused=True)
     cut = output.stop_reason == "max_tokens"
     if cut and 0 < spent.generated < room:
         return Reply(tokens=spent, failure=SERVER, detail=f"a reply cut off after {spent.generated} of {room} tokens")
     if not text.strip():
         kind, what = (TRUNCATED, f"no answer within {room} tokens") if cut else (SERVER, "an empty reply")
         return Reply(tokens=spent, failure=kind, detail=what)
-    return Reply(text, reasoning, spent, cut=cut)
+    return Reply(text, reasoning, spent, cut=cut, reasoned=_reasoned(output))
+
+
+def _blocks(output: ModelOutput) -> list[ContentReasoning]:
+    content = output.message.content
+    return [] if isinstance(content, str) else [part for part in content if isinstance(part, ContentReasoning)]
 
 
 def _reasoning(output: ModelOutput) -> str:
-    content = output.message.content
-    if isinstance(content, str):
-        return ""
-    return "\n".join(part.reasoning for part in content if isinstance(part, ContentReasoning))
+    """What can be read of it: some servers give a summary alone, or nothing."""
+    return "\n".join(told for part in _blocks(output) if (told := part.summary if part.redacted else part.reasoning))
+
+
+def _reasoned(output: ModelOutput) -> bool:
+    """Also where what was thought is kept back."""
+    return bool(_blocks(output)) or tokens(output.usage).reasoning > 0

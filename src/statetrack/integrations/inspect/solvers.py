@@ -8,12 +8,14 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
+from inspect_ai.model._generate_config import active_generate_config  # what the command line and the task ask for
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, input_screen
 
 from statetrack import asking, spec
 from statetrack.asking.episode import FAULTS, SERVER, Episode, Reply, Request
 from statetrack.asking.solvers import Human
+from statetrack.asking.terms import noted
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.integrations.inspect.failures import said, said_in_one_line
 from statetrack.integrations.inspect.guard import guarded
@@ -31,7 +33,7 @@ class ModelFailed(RuntimeError):
 
 
 def for_log(record: KeptEpisode) -> dict[str, Any]:
-    """As data for Inspect's logs, with the same names as in those of 0.1.0."""
+    """As data for Inspect's logs, which hold what was said as messages; with the same names as in those of 0.1.0."""
     return {"detail": "", **schema.plain(record)}
 
 
@@ -40,9 +42,11 @@ def plays(who: asking.Solver) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         with said_in_one_line():
-            episode = Episode(dialogue_of(state.metadata))
+            game = dialogue_of(state.metadata)
         chat, model = MessageHistory(), guarded(get_model())
-        state.store.set(RECORD, for_log(episode.record()))
+        settings = active_generate_config().merge(model.config).model_dump()
+        episode = Episode(game, noted(game, who, settings))
+        state.store.set(RECORD, for_log(episode.record(prompts=False)))
         while (request := episode.request()) is not None:
             if who.needs_model:
                 output, reply = await _asked(model, chat.of(who.prepare(request).messages), request.room)
@@ -51,12 +55,12 @@ def plays(who: asking.Solver) -> Solver:
                 reply = Reply(who.reply(request))
                 output = ModelOutput.from_content(who.name, reply.text)
             episode.receive(reply)
-            state.store.set(RECORD, for_log(episode.record()))
+            state.store.set(RECORD, for_log(episode.record(prompts=False)))
             if output is not None:
                 state.output = output
                 if not reply.failure:
                     state.messages = [*chat.of(request.messages), output.message]
-        state.store.set(RECORD, for_log(episode.record()))
+        state.store.set(RECORD, for_log(episode.record(prompts=False)))
         if episode.status in FAULTS:
             raise ModelFailed(episode.detail)
         return state
@@ -76,12 +80,12 @@ async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[
         except LimitExceededError:
             raise
         except Exception as error:
-            return None, Reply(failure=SERVER, detail=said(error), tokens=spent)
+            return None, Reply(failure=SERVER, detail=said(error), tokens=spent, failed_calls=tried + 1)
         reply = read(output, room)
         spent += reply.tokens
         if reply.failure != SERVER:
             break
-    return output, replace(reply, tokens=spent)
+    return output, replace(reply, tokens=spent, failed_calls=tried + bool(reply.failure))
 
 
 @solver

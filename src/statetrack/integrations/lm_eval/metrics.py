@@ -19,7 +19,7 @@ Score = tuple[int, float]
 """A document's length, and 1.0 for a right answer, 0.0 for a wrong one."""
 
 UNKNOWN = "N/A"  # the harness's word where there is no standard error
-FALLS = "falls_below_half"
+FALLS, UNANSWERED = "falls_below_half", "unanswered"
 
 
 class NoSample(float):
@@ -60,7 +60,8 @@ class NoSample(float):
 def names(generates: bool) -> tuple[str, ...]:
     """All metrics. `5_stderr` comes after `5`: the harness writes "N/A" under that name first, and ours replaces it."""
     lengths = [name for length in LENGTHS for name in (str(length), f"{length}_stderr")]
-    return ("acc", *lengths, "chance", "n_per_length", FALLS, "too_long", *(("violations",) if generates else ()))
+    of_replies = ("violations", UNANSWERED) if generates else ()
+    return ("acc", *lengths, "chance", "n_per_length", FALLS, "too_long", *of_replies)
 
 
 @cache
@@ -73,6 +74,7 @@ def aggregations(generates: bool) -> dict[str, Callable[[list[Any]], Any]]:
         functions[str(length)] = partial(accuracy, length)
         functions[f"{length}_stderr"] = partial(standard_error, length)
     functions |= {"chance": lambda values: values[0], "n_per_length": least, FALLS: falls, "too_long": sum}
+    functions |= {UNANSWERED: sum}
     return {name: functions[name] for name in names(generates)}
 
 

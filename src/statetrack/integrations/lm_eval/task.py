@@ -16,16 +16,17 @@ from lm_eval.api.task import Task, TaskConfig
 from lm_eval.filters import build_filter_ensemble
 
 from statetrack.asking import Question, question
-from statetrack.asking.answers import INTEGER, Form, without_reasoning
+from statetrack.asking.answers import INTEGER, Form, left_open, without_reasoning
 from statetrack.asking.prompts import SEED_PROMPT
 from statetrack.asking.secrets import guard, remember_named, scrubbed
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval import published
-from statetrack.integrations.lm_eval.context import too_long
+from statetrack.integrations.lm_eval.context import model_of_run, too_long
 from statetrack.integrations.lm_eval.definitions import LOGGER, group_of
 from statetrack.integrations.lm_eval.documents import Document, Generated
-from statetrack.integrations.lm_eval.metrics import aggregations, names
+from statetrack.integrations.lm_eval.metrics import UNANSWERED, aggregations, names
 from statetrack.integrations.lm_eval.options import HarnessOptions
+from statetrack.integrations.lm_eval.served import is_served, never_came, thinks
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
 from statetrack.version import __version__
@@ -37,7 +38,8 @@ class Composition(Task):
     """The permutation benchmark's own task: right is a target that greedy decoding would give, token by token.
 
     With a prompt that ends in "Answer:" the model is scored on " 117". Beware that " 1" counts as right when the model
-    would go on to " 117": `CompositionGen` does not have this weakness.
+    would go on to " 117": `CompositionGen` does not have this weakness. And it is not for models that think before they
+    answer: they are scored on what they would say at once.
     """
 
     OUTPUT_TYPE = "loglikelihood"
@@ -54,6 +56,8 @@ class Composition(Task):
         self.shot_seed = 0
         self.left_out: dict[int, int] = {}
         self.first_row = 0
+        self.served = False
+        self.opened: dict[int, str] = {}  # of a document whose prompt begins to think: the mark
         # The harness's own __init__ would download data and warn of a configuration that is still empty.
         self._instances: list[Instance] | None = None
         self._filters = [build_filter_ensemble("none", [["take_first", None]])]
@@ -64,6 +68,7 @@ class Composition(Task):
             generation_kwargs=self.generation(),
             metadata={  # what goes into the results; the model's arguments, which the harness mixes in, do not
                 "version": self.VERSION,
+                "for_thinking_models": self.generates,
                 "statetrack": __version__,
                 "options": asdict(self.options),
                 "findings": self.findings,
@@ -143,7 +148,11 @@ class Composition(Task):
 
         They are never cached: the harness's key does not know of `--metadata`, and making them is cheap.
         """
-        self.left_out = {}
+        self.left_out, self.opened = {}, {}
+        model = model_of_run()
+        self.served = is_served(model)
+        if thinks(model):
+            self._warn_of_thinking()
         super().build_all_requests(**{**arguments, "cache_requests": False, "rewrite_requests_cache": False})
         instances = self._instances or []
         self.left_out = too_long(instances)
@@ -151,6 +160,16 @@ class Composition(Task):
             self._report(instances)
         fitting = [instance for instance in instances if instance.doc_id not in self.left_out]
         self._instances, self.first_row = fitting, fitting[0].doc["row"]
+
+    def _warn_of_thinking(self) -> None:
+        """Say what becomes of a model that thinks first, where this task does not let it."""
+        instead = f"""take {self.task_name.removesuffix("_gen")}_gen with --metadata '{{"regime": "thinking"}}'"""
+        if not self.generates:
+            log.warning("%s scores log-likelihoods and is not for models that think before they answer, as this one"
+                        " does; %s", self.task_name, instead)  # fmt: skip
+        elif not self.options.rules(0).thinking:
+            log.warning("%s ends a reply at the end of its line, so that a model that thinks first, as this one does,"
+                        " does not get to its answer; %s", self.task_name, instead)  # fmt: skip
 
     def _report(self, instances: Sequence[Instance]) -> None:
         lengths = [instance.doc["sequence_length"] for instance in instances if instance.doc_id in self.left_out]
@@ -164,6 +183,7 @@ class Composition(Task):
 
     def construct_requests(self, doc: Document, ctx: str, **more: Any) -> Instance:
         chat = more.pop("apply_chat_template", False)
+        self.opened[doc["row"]] = left_open(str(getattr(ctx, "prompt", ctx)))
         more.pop("chat_template", None)
         return Instance(
             request_type=self.OUTPUT_TYPE, doc=doc, arguments=(ctx, self.continuation(doc, chat)), idx=0, **more
@@ -225,15 +245,20 @@ class CompositionGen(Composition):
         return dict(self._config.generation_kwargs)
 
     def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
-        unread = self.read(self.question(doc).form, results[0]) is None
-        return {**super().process_results(doc, results), "violations": float(unread)}
+        """What one document tells every metric; one that a server left without an answer is in no mean."""
+        if self.served and never_came(results[0]):
+            return {UNANSWERED: 1}
+        unread = self.read(doc, results[0]) is None
+        return {**super().process_results(doc, results), "violations": float(unread), UNANSWERED: 0}
 
     def score(self, doc: Document, result: str) -> float:  # type: ignore[override]
         asked = self.question(doc)
-        return float(self.read(asked.form, result) == asked.form.read(asked.target))
+        return float(self.read(doc, result) == asked.form.read(asked.target))
 
-    def read(self, form: Form, reply: str) -> Any:
-        """The value of a reply; None where it has none in the right format."""
-        rules = self.options.rules(0)
+    def read(self, doc: Document, reply: str) -> Any:
+        """The value of a reply; None where it has none in the right format, or none after what it thought."""
+        rules, form = self.options.rules(0), self.question(doc).form
         read = form.read_leniently if rules.parser == "lenient" else form.read
-        return read(without_reasoning(reply), last=rules.thinking)
+        whole = self.opened.get(doc["row"], "") + reply
+        answer = without_reasoning(whole)
+        return read(answer, last=rules.thinking or answer != whole)

@@ -189,7 +189,9 @@ def summary_rows(folder: Folder, task: str) -> list[Row]:
         (model, _, length), same = key, finished.get(key, [])
         told = {"without a result": no_answers(failed.get(key, []), len(same))} if failed else {}
         numbers = _counted(same, cut_off.get(key, []))
-        rows.append({"model": model, "length": length, "episodes": len(same), **numbers, **told})
+        asked = metrics.terms_in([*_kept(same), *(each.episode for each in failed.get(key, []) if each.episode)])
+        rows.append({"model": model, "length": length, "episodes": len(same), **numbers, **asked, **told})
+    rows = metrics.without_zeros(rows)
     return sorted(rows, key=lambda row: (row[LASTED] is None, -(row[LASTED] or 0.0)))
 
 
