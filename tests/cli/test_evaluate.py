@@ -78,9 +78,9 @@ def test_interrupted_it_says_what_is_kept(
 
     monkeypatch.setattr(folder, "measured", interrupted)
     assert main(["evaluate", str(tmp_path), "--lengths", "6", "--device", "cpu"]) == 130
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "evaluate: stopped at 1 of 2 cells; what was added to 1 record is kept, and the same command goes on"
-    )
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "interrupted; 1 record has grown and is kept, 1 of 2 cells looked at; go on with: " in said
+    assert said.endswith(f"evaluate {tmp_path} --lengths 6 --device cpu")
 
 
 @pytest.mark.parametrize(

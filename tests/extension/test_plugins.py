@@ -152,5 +152,7 @@ def test_a_figure_of_ones_own_stands_with_those_of_its_place(
 
 
 def test_a_figure_without_a_place_is_refused() -> None:
-    with pytest.raises(BadInput, match="no place 'somewhere'; there are overall, trained, asked, diagnosed, cost"):
+    with pytest.raises(
+        BadInput, match="no place 'somewhere'; there are overall, trained, brought, asked, diagnosed, cost"
+    ):
         Drawing("somewhere", lambda view: None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack import trust
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput, need
@@ -143,12 +144,12 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
             last, now = tally, f"{tally.now}: {tally.part}"
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
-        try:
+        def kept() -> Interrupted:
+            grown = plural(last.grown, "record", "has grown and is", "have grown and are")
+            return Interrupted(f"{grown} kept, {last.done} of {plural(last.total, 'cell')} looked at")
+
+        with telling(kept):
             tally = evaluate_folder(folder, wanted, keys, device, show)
-        except KeyboardInterrupt:
-            print(f"evaluate: stopped at {last.done} of {plural(last.total, 'cell')}; what was added to "
-                  f"{plural(last.grown, 'record')} is kept, and the same command goes on", file=sys.stderr)  # fmt: skip
-            raise
     if not tally.records and len(tally.left_out) == 1:
         raise BadInput(f"{tally.left_out[0].what}: {tally.left_out[0].why}")
     for left in tally.left_out:

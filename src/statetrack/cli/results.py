@@ -19,6 +19,7 @@ SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", 
 BROKEN = "broken by"
 SHOWN_LONG = ("task", "model", "protocol", "trained", "seed", "of", "tested", "case", "accuracy", "low", "high",
               "floor", "end_accuracy", "solved")  # fmt: skip
+SHOWN_BROUGHT = ("trained", "seed", "of", "tested", "accuracy", "low", "high", "floor", "end_accuracy", "solved")
 SHARED = 3  # of these columns, and of those of what was asked: what the rows of a group share
 
 
@@ -54,13 +55,14 @@ def command(
         print(f"{parquet}: {plural(save_parquet(table, kinds, parquet), 'row')}")
     if csv or parquet:
         return
-    shown = False if long else print_asked(store)
     if long and table:
         _print(SHOWN_LONG, table)
-    elif trained:
+        return
+    shown = [print_asked(store), bool(trained)]
+    if trained:
         told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
         _print((*SHOWN, BROKEN), told)
-    elif not shown:
+    if not print_brought(store) and not any(shown):
         print(f"{folder} holds no results yet")
 
 
@@ -88,6 +90,22 @@ def print_asked(store: Store) -> bool:
     if table:
         _print(list(table[0]), table)
     return bool(table)
+
+
+def print_brought(store: Store) -> bool:
+    """The table of weights that were evaluated and not trained here; whether there are any."""
+    from statetrack.results import EvaluatedRecord
+    from statetrack.results.long_table import long_rows
+    from statetrack.verdicts.measurements import tested
+
+    found = {record.cell.key: record for record in store.records() if isinstance(record, EvaluatedRecord)}
+    rows = [row | {"weights": found[row["key"]].weights.sha256[:8],
+                   BROKEN: shortened(found[row["key"]].broken_by, 14)}
+            for row in long_rows(found.values(), tested) if row["solved"] is not None]  # fmt: skip
+    if rows:
+        print("evaluated, not trained here:")
+        _print(("task", "model", "weights", *SHOWN_BROUGHT, BROKEN), rows)
+    return bool(rows)
 
 
 def _print(columns: Sequence[str], rows: list[dict[str, Any]]) -> None:

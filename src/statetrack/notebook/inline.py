@@ -12,7 +12,7 @@ from statetrack.display import Measured, Shown
 from statetrack.errors import BadInput, pip_line, unknown
 from statetrack.reports.figures import catalogue, vega
 from statetrack.reports.figures.figure import Figure
-from statetrack.reports.figures.view import ASKED, COST, DIAGNOSED, OVERALL, PLACES, TRAINED
+from statetrack.reports.figures.view import ASKED, BROUGHT, COST, DIAGNOSED, OVERALL, PLACES, TRAINED
 from statetrack.reports.folder import Folder, of_records
 from statetrack.results.long_table import long_rows
 from statetrack.results.long_table import to_pandas as frame
@@ -33,6 +33,8 @@ def _at(place: str, folder: Folder) -> Iterator[Figure]:
         if place == TRAINED:
             for protocol in folder.protocols(task):
                 yield from catalogue.of_training(folder, task, protocol)
+        elif place == BROUGHT and folder.brought_on(task):
+            yield from catalogue.of_brought(folder, task)
         elif place == ASKED and folder.asked(task):
             yield from catalogue.of_asking(folder, task)
         elif place == COST:

@@ -13,7 +13,7 @@ from statetrack.asking.episode import SERVER
 from statetrack.asking.rules import how
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.figures.series import HOW, Series, series_of
-from statetrack.results import AskedRecord, Record, Status, Store, TrainingRecord, plans, status
+from statetrack.results import AskedRecord, EvaluatedRecord, Record, Status, Store, TrainingRecord, plans, status
 from statetrack.results.cell import ASK
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
 from statetrack.results.plans import RULES, oldest_rules
@@ -39,6 +39,15 @@ class TrainedCell:
 def by_model(runs: Iterable[TrainedCell]) -> dict[str, list[TrainedCell]]:
     """In their order."""
     return grouped(runs, lambda run: run.model)
+
+
+@dataclass(frozen=True)
+class BroughtCell:
+    """Weights that were brought and evaluated, and not trained here. `model` tells them apart by their hash."""
+
+    task: str
+    model: str
+    record: EvaluatedRecord
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,7 @@ class Folder:
     path: Path
     status: Status
     runs: list[TrainedCell] = field(default_factory=list)
+    brought: list[BroughtCell] = field(default_factory=list)
     episodes: list[AskedCell] = field(default_factory=list)
     unanswered: list[FailedSample] = field(default_factory=list)
     series: list[Series] = field(default_factory=list)
@@ -114,6 +124,9 @@ class Folder:
 
     def of(self, task: str, protocol: str) -> list[TrainedCell]:
         return [run for run in self.runs if run.task == task and run.protocol == protocol]
+
+    def brought_on(self, task: str) -> list[BroughtCell]:
+        return [cell for cell in self.brought if cell.task == task]
 
     def asked(self, task: str) -> list[AskedCell]:
         return [episode for episode in self.episodes if episode.task == task]
@@ -199,6 +212,11 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) ->
             cut_off = isinstance(sample, AskedRecord) and sample.episode.ended != SERVER
             answered = sample.episode if isinstance(sample, AskedRecord) else None
             folder.unanswered.append(FailedSample(cell.task, label, cell.length, protocol, not cut_off, answered))
+    for record in (each for each in folder.cells if isinstance(each, EvaluatedRecord) and each.finished):
+        cell = record.cell
+        label = f"{without_hash(cell.subject)}, weights {record.weights.sha256[:8]}"
+        subjects.setdefault(label, cell.subject)
+        folder.brought.append(BroughtCell(cell.task, label, record))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))

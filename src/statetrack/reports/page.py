@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from statetrack.errors import BadInput
 from statetrack.formatting import first_sentence, not_ours, plural, verb
-from statetrack.reports import measures, predictions, prose, provenance, tables
+from statetrack.reports import brought, measures, predictions, prose, provenance, tables
 from statetrack.reports.figures import catalogue
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import slug
@@ -153,6 +153,8 @@ def _task(folder: Folder, task: str) -> Section | None:
             *catalogue.of_training(folder, task, protocol), measures.off_data(folder, task, protocol),
             tables.accuracies(folder, task, protocol), measures.measures(folder, task, protocol),
         )  # fmt: skip
+    if folder.brought_on(task):
+        blocks += [*catalogue.of_brought(folder, task), *_there(brought.table(folder, task))]
     if folder.asked(task):
         blocks += catalogue.of_asking(folder, task)
     blocks += _there(tables.episodes(folder, task))

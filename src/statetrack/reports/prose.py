@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from statetrack.formatting import plural, shown, verb
-from statetrack.reports import figure_data
+from statetrack.reports import brought, figure_data
 from statetrack.reports.figures import asking, diagnosis
 from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
@@ -50,7 +50,7 @@ def summary(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[
     if not folder.cells:
         return ["This folder holds no results yet." + _planned(folder)]
     tasks = [sentence for task in folder.tasks for sentence in _task(folder, task)]
-    if not folder.runs and not folder.episodes:
+    if not folder.runs and not folder.episodes and not folder.brought:
         return [f"No cell of this folder has a result: {_standing(folder)}.", *filter(None, tasks)]
     said = [_what(folder), *tasks, *_diagnosed(folder), _judged(lines), _claimed(sentences), _seeds(folder)]
     return [sentence for sentence in said if sentence]
@@ -76,6 +76,8 @@ def _what(folder: Folder) -> str:
             f"{plural(models, 'model')} trained on {plural(tasks, 'task')} at length {between}, "
             f"{plural(len(folder.runs), 'cell')} in all"
         )
+    if folder.brought:
+        parts.append(f"{plural(len(folder.brought), 'network')} brought and tested, not trained here")
     if folder.episodes:
         subjects = len({each.model for each in folder.episodes})
         parts.append(f"{plural(subjects, 'subject')} asked in {plural(len(folder.episodes), 'episode')}")
@@ -98,7 +100,7 @@ def _task(folder: Folder, task: str) -> list[str]:
     if said:
         runs = [run for run in folder.runs if run.task == task]
         said[-1] += _elsewhere(runs) + _broken(runs)
-    return [*said, _asked(folder, task)]
+    return [*said, brought.sentence(folder, task), _asked(folder, task)]
 
 
 def _reaches(runs: Iterable[TrainedCell]) -> dict[str, TrackedLength]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from statetrack.asking.solvers import split_subject
 from statetrack.reports.folder import Folder
-from statetrack.results import Store, Sweep, TrainingRecord, plans
+from statetrack.results import EvaluatedRecord, Store, Sweep, TrainingRecord, plans
 from statetrack.results.cell import ASK, STREAM
+from statetrack.results.evaluations import OnWords
 from statetrack.results.folder_status import ORDER
 from statetrack.verdicts.measurements import grouped
 from statetrack.version import __version__
@@ -47,6 +48,7 @@ def commands(folder: Folder) -> list[str]:
     sweeps = list(plans.saved(Store.existing(folder.path)))
     made = [line for each in sweeps for line in _sweep(each, folder)]
     made += _trainings(folder, {cell.key for sweep in sweeps for cell in sweep.cells})
+    made += [_evaluation(cell.record, folder) for cell in folder.brought]
     if len(made) > MOST:
         return [*made[:MOST], f"and {len(made) - MOST} more; every cell is in the table"]
     return made
@@ -80,6 +82,20 @@ def _training(records: list[TrainingRecord], folder: Folder) -> list[str]:
         f"--out {shlex.quote(str(folder.path))}",
     ]  # fmt: skip
     return [f"{' '.join(words)} --seed {start} --seeds {_stretch(seeds, start)}" for start in starts]
+
+
+def _evaluation(record: EvaluatedRecord, folder: Folder) -> str:
+    cell, words = record.cell, max((each.budget for each in record.of(OnWords)), default=0)
+    steps = max((stream.steps for stream in record.streams), default=0)
+    told = [
+        "statetrack evaluate", shlex.quote(cell.task), shlex.quote(record.weights.file or "WEIGHTS"),
+        f"--model {shlex.quote(cell.subject)}",
+        *([f"--lengths {','.join(map(str, record.rows))}"] if record.rows else []),
+        *([f"--stream {steps}"] if steps else []), f"--words {words}",
+        *([f"--trained {cell.length}"] if cell.length else []), f"--seed {cell.seed}",
+        f"--out {shlex.quote(str(folder.path))}",
+    ]  # fmt: skip
+    return " ".join(told)
 
 
 def _optional(rules: dict[str, Any], steps: int) -> list[str]:

@@ -16,6 +16,7 @@ from statetrack.reports.predictions import PredictionRow
 from statetrack.reports.table import OutcomeCell, Table, TextWithNote
 from statetrack.results import Record, TrainingRecord
 from statetrack.results.diagnosis import UNDECODED
+from statetrack.results.networks import HasEvaluations
 from statetrack.results.records import DIVERGED, FAILED, SKIPPED
 from statetrack.theory.predictions.predict import UNKNOWN, Prediction
 from statetrack.theory.predictions.sources import SOURCES
@@ -364,9 +365,9 @@ def cells(folder: Folder) -> Table:
 def _cell(record: Record, run: TrainedCell | None) -> list[Any]:
     cell, here = record.cell, record.at_length if isinstance(record, TrainingRecord) else None
     return [
-        cell.key, cell.task, cell.subject, cell.length, cell.seed,
+        cell.key, cell.task, cell.subject, cell.length or None, cell.seed,
         run.protocol if run else str(cell.protocol.get("name", "")), record.status,
         here.accuracy if here and run else None, here.floor if here and run else None,
-        here.tail_accuracy if here else None, record.broken_by if isinstance(record, TrainingRecord) else "",
+        here.tail_accuracy if here else None, record.broken_by if isinstance(record, HasEvaluations) else "",
         record.version, record.reason,
     ]  # fmt: skip

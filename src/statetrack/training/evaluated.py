@@ -6,7 +6,7 @@ import functools
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from statetrack.display import Card, Shown, Table
+from statetrack.display import Card, Measured, Table
 from statetrack.formatting import fixed, plural, without_hash
 from statetrack.results import EvaluatedRecord, TrainingRecord
 from statetrack.results.evaluations import OnRows, OnStream
@@ -20,11 +20,13 @@ HEADERS = ("of", "length", "rows", "accuracy", "95 %", "floor", "last 32", "floo
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluated(Shown):
+class Evaluated(Measured):
     """Weights that were tested and not trained here."""
 
     record: EvaluatedRecord
     task: Task
+
+    drawn_first = ("brought",)
 
     @property
     def rows(self) -> list[Row]:

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 
 from statetrack import plugins
 from statetrack.errors import BadInput, one_line
-from statetrack.reports.figures import asking, curves, depth, diagnosis, training, vega
+from statetrack.reports.figures import asking, brought, curves, depth, diagnosis, training, vega
 from statetrack.reports.figures.figure import Figure
-from statetrack.reports.figures.view import ASKED, COST, DIAGNOSED, OVERALL, TRAINED, Drawing, View
+from statetrack.reports.figures.view import ASKED, BROUGHT, COST, DIAGNOSED, OVERALL, TRAINED, Drawing, View
 from statetrack.reports.folder import Folder
 
 CATALOGUE: dict[str, Drawing] = {
@@ -24,6 +24,7 @@ CATALOGUE: dict[str, Drawing] = {
     "off": Drawing(TRAINED, training.off_distribution),
     "depth": Drawing(TRAINED, depth.depth),
     "curves": Drawing(TRAINED, curves.curves),
+    "brought": Drawing(BROUGHT, brought.brought),
     "survival": Drawing(ASKED, asking.survival),
     "asked-positions": Drawing(ASKED, asking.by_position),
     "asked": Drawing(ASKED, asking.by_length),
@@ -48,6 +49,12 @@ def of_training(folder: Folder, task: str, protocol: str) -> list[Figure]:
     runs = folder.of(task, protocol)
     where = task if len(folder.protocols(task)) == 1 else f"{task}, {protocol}"
     return drawn(TRAINED, View(folder, where, runs=runs, series=folder.drawn(run.model for run in runs)))
+
+
+def of_brought(folder: Folder, task: str) -> list[Figure]:
+    """Of weights on one task that were not trained here."""
+    cells = folder.brought_on(task)
+    return drawn(BROUGHT, View(folder, task, brought=cells, series=folder.drawn(each.model for each in cells)))
 
 
 def of_asking(folder: Folder, task: str) -> list[Figure]:

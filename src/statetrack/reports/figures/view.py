@@ -9,13 +9,15 @@ from typing import Any
 from statetrack.errors import BadInput
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.series import Series
-from statetrack.reports.folder import AskedCell, DiagnosedCell, Folder, TrainedCell
+from statetrack.reports.folder import AskedCell, BroughtCell, DiagnosedCell, Folder, TrainedCell
 
 DATA = {"name": "rows"}  # of a specification: the rows of the figure
-OVERALL, TRAINED, ASKED, DIAGNOSED, COST = "overall", "trained", "asked", "diagnosed", "cost"
+OVERALL, TRAINED, BROUGHT, ASKED = "overall", "trained", "brought", "asked"
+DIAGNOSED, COST = "diagnosed", "cost"
 PLACES = {  # of the page
     OVERALL: "the tab Verdicts, once",
     TRAINED: "the tab of a task, for each protocol that something was trained under",
+    BROUGHT: "the tab of a task, where weights were evaluated that were not trained here",
     ASKED: "the tab of a task, where language models were asked",
     DIAGNOSED: "the tab Diagnostics, for each task",
     COST: "the tab Cost, for each task",
@@ -35,6 +37,7 @@ class View:
     folder: Folder
     where: str = ""
     runs: Sequence[TrainedCell] = ()
+    brought: Sequence[BroughtCell] = ()
     episodes: Sequence[AskedCell] = ()
     diagnoses: Sequence[DiagnosedCell] = ()
     series: Sequence[Series] = field(default=())
