@@ -15,6 +15,7 @@ from statetrack.cli import (
     ask,
     audit,
     check,
+    completion,
     data,
     demo,
     diagnose,
@@ -42,7 +43,7 @@ from statetrack.version import __version__
 
 app = typer.Typer(
     name="statetrack",
-    add_completion=False,
+    cls=completion.Verbs,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -108,6 +109,8 @@ def _top(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give the exit code: 0 done, 1 findings, 2 bad input, 130 interrupted."""
+    if completion.VARIABLE in os.environ:
+        return completion.answer(app)
     given = list(sys.argv[1:] if arguments is None else arguments)
     for option, each in zip(["", *given], given):
         if each in EMPTY or (not each and (option in PATHS or not option.startswith("--"))):
@@ -131,6 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as error:  # of somebody's own model or package
         if isinstance(error.__context__, OSError):  # of typer: the reader of our output has seen enough
             raise
+        if not completion.OPTIONS.isdisjoint(given):  # typer ends so
+            return int(error.code or 0)
         return _refuse(f"code that was run called sys.exit({error.code if error.code is not None else ''})")
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader of our output has seen enough

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
+from statetrack.cli.options import TaskText
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
@@ -22,11 +24,13 @@ SAMPLES = 250
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as s5, cups[n=4] or mine.py:Mine.")],
+    task: TaskText,
     model: Annotated[
         str, typer.Option(help="hf:PATH_OR_NAME (also a GGUF file), or PROVIDER/MODEL as Inspect names it.")
     ] = "",
-    solver: Annotated[str, typer.Option(help="Who answers; `statetrack list solvers` lists them.")] = "implicit",
+    solver: Annotated[
+        str, typer.Option(help="Who answers; `statetrack list solvers` lists them.", autocompletion=completion.solvers)
+    ] = "implicit",
     samples: Annotated[int, typer.Option(help="How many samples.")] = SAMPLES,
     first: Annotated[int, typer.Option(help="The number of the first sample.")] = 0,
     length: Annotated[int | None, typer.Option(help="Inputs per sample; default: 300 turn by turn, 20 whole.")] = None,

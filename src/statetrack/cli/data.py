@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.interrupts import Interrupted, telling
+from statetrack.cli.options import TaskText
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.progress import progress
@@ -16,7 +17,7 @@ ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or mine.py:Mine.")],
+    task: TaskText,
     count: Annotated[int, typer.Option(help="How many rows.")] = 1000,
     length: Annotated[
         str | None, typer.Option(help="500, several in turn: 64,128,256, or drawn for each row: 3..1024.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack import trust
+from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table
@@ -27,12 +28,20 @@ OF_FILES = ("--model", "--trained", "--seed", "--out")
 
 
 def command(
-    what: Annotated[str, typer.Argument(metavar="DIR | TASK", help="A folder of cells with weights; or a task.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR | TASK", help="A folder of cells with weights; or a task.", autocompletion=completion.tasks
+        ),
+    ],
     weights: Annotated[
         Path | None, typer.Argument(help="After a task: a safetensors file with a model's tensors by their names.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Whose weights the file holds: NAME[option=value] or file.py:Class.")
+        str | None,
+        typer.Option(
+            help="Whose weights the file holds: NAME[option=value] or file.py:Class.", autocompletion=completion.models
+        ),
     ] = None,
     lengths: Annotated[
         str | None, typer.Option(help="Lengths of rows, 128,1024; of a file else 1, 2, 4, 8, 16 times --trained.")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from statetrack.cli import completion
 from statetrack.cli.output import print_json, print_table
 from statetrack.formatting import fixed
 
@@ -15,7 +16,10 @@ COLUMNS = {"rtc": ("position", "input"), "txc": ("linear logit", "position"), "f
 
 def command(
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TASK]...", help="Tasks, such as s5, fsm[k=5] or mine.py:Mine.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[TASK]...", help="Tasks, such as s5, fsm[k=5] or mine.py:Mine.", autocompletion=completion.tasks
+        ),
     ] = None,
     length: Annotated[int, typer.Option(help="The length of rows.")] = 64,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

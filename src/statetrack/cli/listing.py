@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from statetrack.cli import completion
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import unknown
 from statetrack.formatting import first_sentence
@@ -14,9 +15,20 @@ from statetrack.formatting import first_sentence
 Entries = list[dict[str, Any]]
 
 
+def _kinds(incomplete: str) -> list[str]:
+    """For a shell that completes a line."""
+    from statetrack.tasks.catalogue import SELECTORS
+
+    return completion.beginning((*KINDS, *SELECTORS), incomplete)
+
+
 def command(
     what: Annotated[
-        str, typer.Argument(help="tasks, groups, models, sweeps, solvers, permutation_groups, tc0_groups, nc1_groups.")
+        str,
+        typer.Argument(
+            help="tasks, groups, models, sweeps, solvers, permutation_groups, tc0_groups, nc1_groups.",
+            autocompletion=_kinds,
+        ),
     ] = "tasks",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Options that several verbs have."""
+"""Arguments and options that several verbs have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ from typing import Annotated
 
 import typer
 
+from statetrack.cli import completion
+
+TaskText = Annotated[
+    str,
+    typer.Argument(
+        help="The task's text, such as s5, fsm[k=5,p=0.05] or mine.py:Mine.", autocompletion=completion.tasks
+    ),
+]
+ModelText = Annotated[
+    str,
+    typer.Argument(
+        help="A model's name, NAME[option=value], file.py:Class or package.module:Class.",
+        autocompletion=completion.models,
+    ),
+]
 TrustedCode = Annotated[
     list[str] | None,
     typer.Option("--trust", help="Run this code that a file names, mine.py:Class; may be repeated."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack.cli.options import TaskText
 from statetrack.errors import unknown
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen and what has scrolled off it
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as cups[n=3] or mine.py:Mine.")],
+    task: TaskText,
     sample: Annotated[int, typer.Option(help="Which sample.")] = 0,
     length: Annotated[int | None, typer.Option(help="How many inputs; default: 300.")] = None,
     history: Annotated[str, typer.Option(help="hidden: only the newest input is on the screen; or shown.")] = "hidden",

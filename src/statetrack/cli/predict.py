@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from statetrack.cli.options import ModelText, TaskText
 from statetrack.cli.output import print_json
 
 
 def command(
-    model: Annotated[str, typer.Argument(help="A model's name, such as e88-gain-1l; `list models` lists them.")],
-    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or mine.py:Mine.")],
+    model: ModelText,
+    task: TaskText,
     training: Annotated[
         bool, typer.Option("--training", help="Say what training finds, instead of which weights exist.")
     ] = False,

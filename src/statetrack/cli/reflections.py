@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
+from statetrack.cli import completion
 from statetrack.cli.output import print_json
 
 
 def command(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Groups, such as s5, q8 or psl2_7.")],
+    groups: Annotated[
+        list[str],
+        typer.Argument(metavar="GROUP...", help="Groups, such as s5, q8 or psl2_7.", autocompletion=completion.groups),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say how many reflections per token a group needs, in one head and with its parts in heads of their own.

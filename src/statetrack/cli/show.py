@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli.options import TaskText
 from statetrack.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MOST_WORDS = 12  # inputs or classes that are named one by one
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as s5, fsm[k=5] or mine.py:Mine.")],
+    task: TaskText,
     length: Annotated[int, typer.Option(help="The length of rows that the floors are for.")] = 64,
     passport_only: Annotated[
         bool, typer.Option("--passport", help="Only what it is; also for several tasks: all, nc1_groups, ...")

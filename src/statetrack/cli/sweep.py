@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack import trust
+from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.errors import BadInput, shortened
@@ -25,7 +26,12 @@ DIGITS = 9  # of a part
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A shipped sweep (statetrack list sweeps) or a YAML file.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A shipped sweep (statetrack list sweeps) or a YAML file.", autocompletion=completion.sweeps
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The folder for the cells; what it holds already is not done again.")],
     workers: Annotated[
         int | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.interrupts import Interrupted, telling
+from statetrack.cli.options import ModelText, TaskText
 from statetrack.cli.output import print_json, print_table
 from statetrack.errors import BadInput, need
 from statetrack.formatting import fixed, plural, short_names, verb
@@ -23,10 +24,8 @@ MOST_SEEDS = 4096  # replicas of one model
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="The task's text, such as txc, fsm[k=5,p=0.05] or mine.py:Mine.")],
-    model: Annotated[
-        str, typer.Argument(help="A model's name, NAME[option=value], file.py:Class or package.module:Class.")
-    ],
+    task: TaskText,
+    model: ModelText,
     length: Annotated[int, typer.Option(help="The length trained on.")] = 64,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds, trained side by side as replicas of one model.")] = 1,
