@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from statetrack.formatting import number
+from statetrack.reports.latex import latex_table
 from statetrack.results.plans import FIRST_RULES
 
-LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "≥": r"$\geq$", "–": "--", "∘": r"$\circ$", "²": r"$^2$", "×": r"$\times$",
-}  # fmt: skip
 LONGEST_NAME, SHORT = 32, 18  # letters of a word, or of a few, that are not broken
 SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
 
@@ -85,16 +81,10 @@ class Table:
         return "\n".join(lines)
 
     def latex(self) -> str:
-        """A table of booktabs, numbers to the right."""
-        kinds = "".join(_side([row[at] for row in self.rows]) for at in range(len(self.headers)))
-        lines = [
-            r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{kinds}}}",
-            r"\toprule", " & ".join(map(latex, self.headers)) + r" \\", r"\midrule",
-            *(" & ".join(latex(text_of(cell)) for cell in row) + r" \\" for row in self.rows),
-            r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex(self.caption)}}}", rf"\label{{tab:{self.key}}}",
-            r"\end{table}",
-        ]  # fmt: skip
-        return "\n".join(lines) + "\n"
+        """A table that fits the page, numbers to the right (`reports/latex.py`)."""
+        sides = [_side([row[at] for row in self.rows]) for at in range(len(self.headers))]
+        rows = [[text_of(cell) for cell in row] for row in self.rows]
+        return latex_table(self.key, self.caption, self.headers, rows, sides)
 
 
 def _td(cell: Any, label: str = "") -> str:
@@ -142,10 +132,6 @@ def markdown(text: str) -> str:
     """
     escaped = html.escape(" ".join(text.split()), quote=False)
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", escaped)
-
-
-def latex(text: str) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in text)
 
 
 def _side(cells: Sequence[Any]) -> str:
