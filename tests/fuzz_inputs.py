@@ -41,10 +41,11 @@ LINES: dict[str, list[str]] = {
     "ask": ["txc", "--solver", "oracle", "--samples", "2", "--length", "4"],
     "sweep": ["x.yaml", "--out", "o"], "status": ["results"], "check": ["results"], "results": ["results"],
     "diagnose": ["results", "--stream", "64"], "report": ["results"], "merge": ["results", "other", "--out", "o"],
+    "certify": ["txc", WEIGHTS, "--model", "tanh-rnn[hidden=2]"], "verify": ["x.yaml", WEIGHTS],
     "pack": ["results", "o.tar.gz"], "unpack": ["results.tar.gz", "o"],
 }  # fmt: skip
 """A command line that is well for each verb; a verb without one fails a test."""
-ALSO: dict[str, list[str]] = {"evaluate": ["txc", WEIGHTS, "--model", "gru[hidden=2]"]}
+ALSO: dict[str, list[str]] = {"evaluate": ["txc", WEIGHTS, "--model", "gru[hidden=2]"], "certify": ["results"]}
 """Another one, where a verb does two things."""
 ENDS: dict[str, SearchStrategy[list[str]]] = {
     "train": some.just(
@@ -55,6 +56,7 @@ ENDS: dict[str, SearchStrategy[list[str]]] = {
         some.sampled_from("01").map(lambda n: ["--workers", n, "--limit-seconds", "4", "--cell-seconds", "2"]),
     ),
     "evaluate": some.sampled_from(["0", "256"]).map(lambda n: ["--lengths", "8", "--words", n, "--stream", n]),
+    "certify": some.just(["--seconds", "1"]),
     "demo": some.just(["--out", "x.yaml"]),  # a file: refused, for the whole of it takes a minute
 }
 """What stands last, where all else would take longer than a case may."""

@@ -40,7 +40,7 @@ ROOMS = (3e-2, 1e-2, 3e-3, 1e-3, 0.0)  # errors that balls are made wide enough 
 WORD_TOKENS = 2**19  # that are spent on hard words before a proof is looked for
 BEAM_TOKENS = 2**18  # that a search directed by the state takes
 EVERY_WORD = 2**17  # words at most that are all tried
-MOST_STATES = 10_000  # of a task
+MOST_TOKENS, MOST_STATES = 1024, 10_000  # of a task
 CERTIFY_SECONDS = 60.0
 
 Tick = Callable[[str], None]
@@ -72,7 +72,8 @@ class Certificate:
                 f"at most {self.checked.epsilon:g} ({float32}, which is off by at most {self.checked.float32:.1e}); "
                 f"margin {self.checked.margin:.3g}, {plural(self.checked.regions, 'region')}."
             )
-        return f"Open: {self.why}. Every word of up to {self.covered} tokens was tried and is answered rightly."
+        covered = f" Every word of up to {plural(self.covered, 'token')} was tried and is answered rightly."
+        return f"Open: {self.why}.{covered if self.covered else ''}"
 
 
 def certify(
@@ -90,7 +91,10 @@ def certify(
     tick("hard words")
     if (word := on_words(task, model, length, seed, WORD_TOKENS).breaking) is not None:
         return Certificate(BROKEN, word=word, seconds=time.monotonic() - began)
-    machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
+    try:
+        machine = machine_of(task)
+    except BadInput as error:
+        return Certificate(OPEN, why=str(error), seconds=time.monotonic() - began)
     if model.recurrent and model.state_shapes():
         tick("words that push its state away")
         if (word := broken_by_beam(task, model, machine, length, BEAM_TOKENS, seed)) is not None:
@@ -98,15 +102,20 @@ def certify(
     try:
         kind = kind_of(model)
         found = _search(task, machine, model, kind, name or model.text or kind, began + seconds, tick)
+        why = "no cover that was tried holds its images and is read rightly"
     except BadInput as error:
         found, why = None, str(error)
-    else:
-        why = "" if found else "no cover that was tried holds its images and is read rightly"
     if found:
         return Certificate(PROVED, *found, seconds=time.monotonic() - began)
     tick("every short word")
-    covered = every_word(model, machine)
-    return Certificate(OPEN, why=why, covered=covered, seconds=time.monotonic() - began)
+    return Certificate(OPEN, why=why, covered=every_word(model, machine), seconds=time.monotonic() - began)
+
+
+def machine_of(task: Task) -> Automaton:
+    """The task's automaton; BadInput where it is too large, or none."""
+    if task.inputs > MOST_TOKENS:
+        raise BadInput(f"{task.name} has {task.inputs:,} inputs; proofs are looked for up to {MOST_TOKENS:,}")
+    return explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
 
 
 def kind_of(model: SequenceModel) -> str:

@@ -14,6 +14,7 @@ import typer
 from statetrack.cli import (
     ask,
     audit,
+    certify,
     check,
     completion,
     data,
@@ -66,6 +67,8 @@ VERBS: dict[str, tuple[Callable[..., Any], str]] = {  # with a line that an 80-c
     "check": (check.command, "What of a folder is damaged, in conflict, stale or foreign."),
     "results": (results.command, "The main numbers of a folder, or all as CSV or Parquet."),
     "diagnose": (diagnose.command, "Why each trained model of a folder stops tracking."),
+    "certify": (certify.command, "Prove that a network is right for ever, or break it."),
+    "verify": (certify.verify, "Check a proof that certify wrote."),
     "report": (report.command, "A folder as one HTML page that works offline."),
     "merge": (merge.command, "Join folders from several machines."),
     "pack": (pack.command, "Pack a folder into one file, or parts below a size."),

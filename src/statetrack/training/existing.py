@@ -77,7 +77,7 @@ def evaluate(
         check_size(trained, 1, 0, 0)
     check_numbers(trained or UNTOLD, [seed], stream, words)
     with trust.trusting(*addresses([task, model])):
-        network = _with_weights(_named(model, file), the_task, file, device)
+        network = with_weights(named_model(model, file), the_task, file, device)
     subject = subject_of(network, the_task, kept=out is not None)
     with as_it_was(network), blaming_own(network, subject, "when it is tested"):
         check_not_nan(network, file.name if file else own_name(network))
@@ -101,7 +101,7 @@ def evaluate(
     return Evaluated(record, the_task)
 
 
-def _named(model: nn.Module | str | None, file: WeightFile | None) -> nn.Module | str:
+def named_model(model: nn.Module | str | None, file: WeightFile | None) -> nn.Module | str:
     if isinstance(model, nn.Module):
         return model
     if file is None:
@@ -114,7 +114,7 @@ def _named(model: nn.Module | str | None, file: WeightFile | None) -> nn.Module 
     return file.cell.subject
 
 
-def _with_weights(model: nn.Module | str, the_task: Task, file: WeightFile | None, device: str) -> SequenceModel:
+def with_weights(model: nn.Module | str, the_task: Task, file: WeightFile | None, device: str) -> SequenceModel:
     """The network to be tested. Of a module that is given, a copy wherever something in it would change."""
     if isinstance(model, nn.Module):
         changes = file is not None or device != "auto"

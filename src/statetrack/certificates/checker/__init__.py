@@ -65,7 +65,7 @@ def verify(proof: Path, weights: Path) -> Checked:
         return check(json.loads(proof.read_bytes()), read_tensors(weights))
     except Refused:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise Refused(f"{proof.name} is not a proof for {weights.name} ({said})") from None
 
@@ -80,9 +80,9 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
     if not 0 <= epsilon < 1:
         raise Refused(f"epsilon {epsilon} should lie in 0..1")
     network = NETWORKS[told["network"]](tensors)
+    if network.maps.tokens != task.inputs:
+        raise Refused(f"the network knows {network.maps.tokens} tokens, the task has {task.inputs}")
     machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
-    if network.maps.tokens != machine.steps.shape[1]:
-        raise Refused(f"the network knows {network.maps.tokens} tokens, the task has {machine.steps.shape[1]}")
     parts = [Part.read(part, told["covers"][part["cover"]], network.maps) for part in told["parts"]]
     columns = [column for part in parts for column in part.columns]
     if len(set(columns)) < len(columns) or not parts:
