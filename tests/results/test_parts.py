@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import random
 import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from hypothesis import strategies as some
 from statetrack.cli import main
 from statetrack.errors import BadInput
 from statetrack.results import Cell, Store, pack, pack_parts, unpack
-from statetrack.results.parts import SMALLEST, part_name, size_in_bytes, write_parts
+from statetrack.results.parts import SMALLEST, _filled, _room, part_name, size_in_bytes, write_parts
 from tests.sweeps.counted_cells import made
 
 SIZES = some.lists(some.integers(0, 70_000), min_size=1, max_size=4)
@@ -41,7 +44,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SIZES, some.integers(SMALLEST, 90_000), some.sampled_from([".tar", ".tar.gz"]), some.randoms())
 def test_a_folder_in_parts_is_the_same_folder_again(
     sizes: list[int], size: int, end: str, chance: random.Random
@@ -61,6 +64,21 @@ def test_a_folder_in_parts_is_the_same_folder_again(
         assert contents(here / "back") == before
         unpack(chance.choice(moved), here / "again")  # finds the others, whatever they are called
         assert contents(here / "again") == before
+
+
+@pytest.mark.parametrize("end", [".tar", ".tar.gz"])
+def test_a_file_that_just_fills_a_part(end: str) -> None:
+    """One byte after another, around the size from which on a file has to be cut."""
+    name, most = "1" * 20 + ".safetensors", 15_000
+    data, edge = random.Random(0).randbytes(2 * most), _room(most, 0, name)
+    cut = []
+    for size in range(edge - 40, edge + 40):
+        parts = _filled([("0" * 20 + ".json", b"{}"), (name, data[:size])], io.BytesIO(), Path(f"a{end}"), most)
+        assert all(part.size <= most for part in parts)
+        assert len(parts) <= 3
+        cut.append(any(".piece" in part.list for part in parts))
+    assert cut == sorted(cut)
+    assert set(cut) == {False, True}
 
 
 @pytest.fixture
@@ -184,3 +202,13 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(BadInput, match="should be a number of bytes"):
         size_in_bytes(text)
+
+
+def test_a_disk_that_takes_no_more_leaves_no_part(tmp_path: Path) -> None:
+    def files() -> Iterator[tuple[str, bytes]]:
+        yield "0" * 20 + ".json", b"{}"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(BadInput, match=r"a\.tar cannot be written: .*No space left on device"):
+        write_parts(files(), tmp_path / "a.tar", SMALLEST)
+    assert list(tmp_path.iterdir()) == []

@@ -138,7 +138,10 @@ def write_parts(files: Iterable[tuple[str, bytes]], archive: Path, size: int) ->
         raise BadInput(f"parts below {size:,} bytes are too small; from {SMALLEST:,} on it can be done")
     most = size - 1 - len(_head(1, 1, "0" * 64, archive))
     with tempfile.TemporaryFile(dir=archive.absolute().parent) as file:  # it has no name: a kill leaves nothing
-        parts = _filled(files, file, archive, most)
+        try:
+            parts = _filled(files, file, archive, most)
+        except OSError as error:
+            raise BadInput(f"{archive} cannot be written: {error}") from error
         of = set_of(part.list for part in parts)
         paths = [archive.with_name(part_name(archive, number, len(parts))) for number in range(1, len(parts) + 1)]
         with together(*paths) as temporary:
@@ -156,13 +159,13 @@ def _copy(source: IO[bytes], target: IO[bytes], count: int) -> None:
 
 
 def _filled(files: Iterable[tuple[str, bytes]], file: IO[bytes], archive: Path, most: int) -> list[_Filling]:
-    """Parts one behind the other in a file. Only what would not fit into an empty part is cut."""
+    """Parts one behind the other in a file. Only what does not fit into an empty part is cut."""
     parts = [_Filling(file, archive, most)]
     for name, data in files:
         rest, pieces = memoryview(data), 0
         while rest or not pieces:
             room = parts[-1].room(name, len(rest))
-            if len(rest) > room and (room < LEAST_PIECE or len(rest) <= _room(most, 0, name)):
+            if parts[-1].list and len(rest) > room and (room < LEAST_PIECE or len(rest) <= _room(most, 0, name)):
                 parts[-1].close()
                 parts.append(_Filling(file, archive, most))
                 continue
