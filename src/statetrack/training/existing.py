@@ -18,7 +18,7 @@ from statetrack.files import check_writable
 from statetrack.formatting import without_hash
 from statetrack.models import SequenceModel, check
 from statetrack.models.custom import own_name
-from statetrack.own_code import addresses
+from statetrack.own_code import addresses, blaming
 from statetrack.progress import progress as bar
 from statetrack.results import Cell, EvaluatedRecord
 from statetrack.results.cell import EVALUATE, WEIGHTS
@@ -118,7 +118,8 @@ def with_weights(model: nn.Module | str, the_task: Task, file: WeightFile | None
     """The network to be tested. Of a module that is given, a copy wherever something in it would change."""
     if isinstance(model, nn.Module):
         changes = file is not None or device != "auto"
-        network = built(copy.deepcopy(model) if changes else model, the_task, 0)
+        with blaming(f"{own_name(model)} cannot be copied"):
+            network = built(copy.deepcopy(model) if changes else model, the_task, 0)
     else:
         network = frozen(built(model, the_task, 0))
     if file is not None:
