@@ -5,7 +5,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from statetrack import BadInput, group, task
+from statetrack.cli import main
 from statetrack.data import rows as rows_module
 from statetrack.data.lengths import Lengths
 from statetrack.data.write import DataRequest, write
@@ -245,3 +250,22 @@ def test_impossible_targets(tmp_path: Path, target: dict[str, Any], problem: str
 def test_impossible_requests(name: str, more: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
         request(name, "10", **{"count": 10, **more})
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_what_a_killed_process_leaves_is_hidden_and_goes_with_the_next(tmp_path: Path, sent: signal.Signals) -> None:
+    target = tmp_path / "rows.jsonl"
+    words = ["data", "txc", "--length", "100", "--count", "10000000", "--out", str(target)]
+    writer = subprocess.Popen([sys.executable, "-m", "statetrack", *words], stderr=subprocess.DEVNULL)
+    while not any(path.stat().st_size for path in tmp_path.glob(".*.part")):
+        assert writer.poll() is None
+        time.sleep(0.01)
+    writer.send_signal(sent)
+    writer.wait()
+    assert not target.exists()
+    left = list(tmp_path.glob(".*"))
+    assert bool(left) == (sent == signal.SIGKILL)
+    for path in left:
+        os.utime(path, (0, 0))  # as after an hour
+    assert main(["data", "txc", "--length", "8", "--count", "2", "--out", str(target)]) == 0
+    assert list(tmp_path.glob(".*")) == []

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import select
 import subprocess
 import sys
 import tarfile
@@ -260,3 +261,43 @@ def test_the_lock_of_another_user_is_taken_over_when_nobody_holds_it(
     assert claim is not None
     assert len(asked_for) == 2  # once for theirs, once for ours
     claim.release()
+
+
+CLAIM = """
+import os, signal, sys
+from pathlib import Path
+from statetrack.results import Cell, Store, claims
+os.setgid(4321)
+os.setuid(int(sys.argv[2]))
+claim = claims.take(Store(Path(sys.argv[1])), Cell("t", "s", 4, 0, {}))
+print("none" if claim is None else "held", flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+def test_two_users_share_a_folder(tmp_path: Path) -> None:
+    """The locks of one who was killed stop nobody, whatever his processes give away to others."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    folder.chmod(0o2770)
+    os.chown(folder, 0, 4321)
+    for above in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        above.chmod(0o755)
+    said = []
+    for users in (("1001", "1002"), ("1002",)):
+        command = [[sys.executable, "-c", CLAIM, str(folder), user] for user in users]
+        holders = [_start(line) for line in command]
+        said += [holder.stdout.readline().strip() for holder in holders if holder.stdout]
+        for holder in holders:
+            holder.communicate("")
+    assert said == ["held", "none", "held"]  # the second waits for the first, and not when that one is gone
+
+
+def _start(command: list[str]) -> subprocess.Popen[str]:
+    """A holder, once it has said something: the next one comes after it."""
+    made = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, umask=0o022)
+    assert made.stdout is not None
+    select.select([made.stdout], [], [])
+    return made
