@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,6 +29,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch comes: a forked process has none of its threads, and waits for them
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import HypothesisWarning
 from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz_folders import Held, cases
@@ -72,7 +74,8 @@ class Ended:
     def kind(self) -> str:
         """The same for problems that are one: a traceback by its place."""
         places = re.findall(r'File "[^"]*/(\w+\.py)", line (\d+)', self.err)
-        return f"{self.problem.partition(':')[0]} {places[-1] if places else ''}" if self.problem else ""
+        what = re.sub(r":.*|'.*'", "", self.problem, flags=re.DOTALL)
+        return f"{what} {places[-1] if places else ''}" if what else ""
 
 
 def run(case: Case, folder: Path) -> Ended:
@@ -215,7 +218,8 @@ def search(made: SearchStrategy[Case], count: int, start: int) -> Findings:
             max_examples=left, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck), print_blob=False,
         )  # fmt: skip
-        with contextlib.suppress(Found, ExceptionGroup):  # several, or one that is not there every time
+        with warnings.catch_warnings(), contextlib.suppress(Found, ExceptionGroup):  # one, or several kinds
+            warnings.simplefilter("ignore", HypothesisWarning)  # that its texts are long
             seed(start)(chosen(given(made)(found.look)))()
         start += 1_000_000  # hypothesis may stop early
     return found

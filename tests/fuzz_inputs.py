@@ -18,6 +18,8 @@ import yaml
 from hypothesis import strategies as some
 from hypothesis.strategies import SearchStrategy
 
+from statetrack.formatting import visible
+
 LONG = "9" * 400
 WORDS = (
     "", "0", "1", "2", "-1", "txc", "mlp", "x.yaml", "results", " ", "²", "1e309", "nan", "-inf", LONG, LONG * 13,
@@ -101,7 +103,7 @@ class Case:
         """The command line, and the files that matter: those that are as they should be are left out."""
         missing = [name for name in self.plain if name not in self.tree]
         changed = {name: node for name, node in sorted(self.tree.items()) if node != self.plain.get(name)}
-        lines = [f"statetrack {shlex.join(self.arguments)}"[:2000]]
+        lines = [f"statetrack {' '.join(visible(shlex.quote(each)) for each in self.arguments)}"[:2000]]
         lines += [f"    {name}: {node!r:.600}" for name, node in changed.items()]
         return "\n".join([*lines, *(f"    {name} is missing" for name in missing)])
 

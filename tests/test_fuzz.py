@@ -35,6 +35,13 @@ def test_what_is_a_problem(ended: Ended, said: str) -> None:
     assert ended.problem == said
 
 
+def test_problems_of_one_kind_are_shown_once() -> None:
+    one, other = (Ended(0, 0.1, 0, f"a{sign}", "") for sign in "\x01\x02")
+    assert one.kind == other.kind
+    places = (f'Traceback (most recent call last):\n  File "/x/a.py", line {n}, in f\nKeyError: 1' for n in (1, 1, 2))
+    assert len({Ended(1, 0.1, 0, "", text).kind for text in places}) == 2
+
+
 def test_every_verb_is_tried() -> None:
     """A new verb needs a line that is well in `LINES`, and an end in `ENDS` where it could take long."""
     assert LINES.keys() == VERBS.keys()
