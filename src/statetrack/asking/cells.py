@@ -29,6 +29,7 @@ from statetrack.asking.wording import wording
 from statetrack.errors import BadInput, unknown
 from statetrack.own_code import pinned
 from statetrack.results.cell import ASK, Cell
+from statetrack.results.history import Measured
 from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.results.records import FAILED, SKIPPED, AskedRecord, Record, no_result
 from statetrack.results.store import Store
@@ -68,6 +69,23 @@ def cost(wanted: CellRequest) -> float:
     written = answers * (10 + THOUGHTS * (cell.protocol["regime"] == "thinking"))
     state = cell.length**2 if who.shows_state else 0
     return (20.0 * cell.length + state + 10 * written) * (1 if who.needs_model else 1e-3)
+
+
+def took(record: Record) -> Measured | None:
+    """What a sample took; a server's pace is that of its model, wherever this runs."""
+    if not isinstance(record, AskedRecord) or not record.seconds:
+        return None
+    cell = record.cell
+    try:
+        weight = cost(CellRequest(cell))
+    except (BadInput, KeyError, TypeError, ValueError):
+        return None
+    return Measured(device="", task=cell.task, subject=cell.subject, length=cell.length, siblings=cell.siblings,
+                    cost=weight, seconds=record.seconds)  # fmt: skip
+
+
+def step(cell: Cell) -> int:
+    return 0
 
 
 def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack import trust
-from statetrack.cli import completion
+from statetrack.cli import completion, forecasts
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.errors import BadInput, shortened
@@ -60,7 +60,9 @@ def command(
     ] = None,
     trusted: TrustedCode = None,
     trust_code: TrustCode = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run and what that takes, as far as it is known.")
+    ] = False,
 ) -> int:
     """Run every cell of a sweep that the folder does not hold yet. Kill it at any moment; the next run goes on.
 
@@ -72,6 +74,7 @@ def command(
     from statetrack.results import Store
     from statetrack.results.cell import ASK
     from statetrack.sweeps import Options, read, run
+    from statetrack.sweeps.forecast import forecast, where
 
     with trust.trusting(*(trusted or ())):
         sweep = read(name, models or (), trust_code=trust_code)
@@ -83,11 +86,15 @@ def command(
         print(f"{sweep.name}: {plural(len(sweep.entries), 'cell')}")
         for entry in sweep.entries:
             print(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
+        forecasts.show(forecast(sweep, Store(out) if out.is_dir() else None, where(options)))
         return 0
     trusting, seen = trust.trusting(*(trusted or ()), everything=trust_code), Seen()
     with telling(lambda: kept(seen, out)), trusting, watch(sweep.name) as show:
+        ahead = forecast(sweep, Store(out) if out.is_dir() else None, where(options))
         tally = run(sweep, out, options, seen.also(show))
     code = summary(tally, out)
+    if line := forecasts.compared(ahead, tally.seconds):
+        print(line)
     if any(cell.kind == ASK for cell in sweep.cells):
         print_asked(Store.existing(out))
     return code

@@ -25,7 +25,17 @@ from statetrack.results.schema import BadRecord
 
 ENDING = ".conflict.json"
 NAME = re.compile(r"([0-9a-f]{20})\.[0-9a-f]{8}\.conflict\.json")
-NOT_MEASURED = ("tokens_per_second", "train_seconds", "replicas", "device", "torch", "curve")
+NOT_MEASURED = (
+    "tokens_per_second",
+    "train_seconds",
+    "replicas",
+    "device",
+    "torch",
+    "curve",
+    "processor",
+    "peak_memory",
+    "peak_memory_of",
+)
 WEIGHTS, REPLIES = "weights", "replies"
 SETTINGS = ("seed", "reason", "other_weights", "n")
 

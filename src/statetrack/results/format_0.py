@@ -25,7 +25,8 @@ from statetrack.results.schema import BadRecord
 
 SHARED = ("version", "status", "reason", "seconds")
 BEYOND, OFF, EXACT = "length_generalisation", "off_distribution", "exact"
-TRAINING = [field.name for field in fields(Training) if field.name != "curve"]
+SINCE = ("processor", "peak_memory", "peak_memory_of")  # what 0.1.0 did not tell of a training, beside the curve
+TRAINING = [field.name for field in fields(Training) if field.name not in ("curve", *SINCE)]
 EPISODE = [field.name for field in fields(EpisodeRecord) if field.name != "logprobs"]
 ROWS = [field.name for field in fields(OnRows) if field.name not in ("seed", "length", "reason", "other_weights")]
 AT_ONE_LENGTH = ROWS[: ROWS.index("full_sequence_accuracy")]
@@ -94,6 +95,7 @@ def flat(record: Record) -> dict[str, Any]:
 def _flat_training(record: TrainingRecord) -> dict[str, Any]:
     here = record.at_length
     training = {name: getattr(record.training, name) for name in TRAINING if name != "rates_tried"}
+    training |= {name: value for name in SINCE if (value := getattr(record.training, name))}
     return {
         **training,
         **{name: getattr(here, name) for name in ROWS},

@@ -1,7 +1,9 @@
-"""The kinds of cells: how one is described, what it costs, how it is run. A kind is a module with three functions.
+"""The kinds of cells: how one is described, what it costs, how it is run. A kind is a module with five functions.
 
     describe(task, subject, length, seed, protocol, settings) -> CellRequest   refuses what cannot be run (BadInput)
     cost(wanted) -> float                                how much work it is, compared with others of its kind
+    took(record) -> Measured | None                      what one took that is finished, for forecasts
+    step(cell) -> int                                    the tokens of its largest step; 0 where nothing is trained
     run(work, store, scratch) -> Iterator[Record]        does cells that differ in their seed alone
 
 `run` keeps every record in the store as soon as it has it, the files that go with it before it, and then yields it.
@@ -19,6 +21,7 @@ from typing import Any, Protocol
 
 from statetrack.errors import BadInput
 from statetrack.results.cell import Cell
+from statetrack.results.history import Measured
 from statetrack.results.records import Record
 from statetrack.results.store import Store
 
@@ -53,6 +56,10 @@ class Kind(Protocol):
     ) -> CellRequest: ...
 
     def cost(self, wanted: CellRequest) -> float: ...
+
+    def took(self, record: Record) -> Measured | None: ...
+
+    def step(self, cell: Cell) -> int: ...
 
     def run(self, work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]: ...
 

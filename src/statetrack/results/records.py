@@ -102,6 +102,9 @@ class Training:
     torch: str = ""
     rates_tried: tuple[RateTried, ...] = ()
     curve: Curve | None = None
+    processor: str = ""  # the name of the CPU
+    peak_memory: int | None = None  # bytes, of all replicas together, in training and tests
+    peak_memory_of: str = ""  # what was measured: `training/memory.py` says how
 
     @property
     def fingerprint(self) -> list[float | None]:

@@ -29,6 +29,7 @@ class SweepProgress:
     left: CostBySubject = field(default_factory=CostBySubject)
     pace: Pace = field(default_factory=Pace)  # of this run
     failures: list[Record] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)  # of each cell that this run finished, by key
 
     @property
     def finished(self) -> int:
@@ -160,6 +161,7 @@ class Schedule:
         self.tally.left.take(cell.subject, cost)
         if outcome.status in FINISHED and outcome.seconds:  # one that failed at once says nothing of its cost
             self.tally.pace.add(cell.subject, cost, outcome.seconds)
+            self.tally.seconds[cell.key] = outcome.seconds
         if outcome.status == FAILED:
             self.tally.failures.append(no_result(cell, FAILED, outcome.reason))
 

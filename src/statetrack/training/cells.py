@@ -16,10 +16,12 @@ import torch
 
 from statetrack.errors import BadInput
 from statetrack.own_code import pinned
-from statetrack.results import Cell, Record, Store
+from statetrack.results import Cell, Record, Store, TrainingRecord
 from statetrack.results.cell import STREAM, WORDS
+from statetrack.results.history import Measured
 from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.tasks import Task, trusted_task
+from statetrack.training.costs import cost_of, rules_of, step_of, what_it_took
 from statetrack.training.memory import hand_back
 from statetrack.training.protocol import Protocol, fuse_from, numbers_in, protocol
 from statetrack.training.run import Job, cell_protocol, check_length, check_numbers, pick_device, run_job
@@ -47,12 +49,22 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
 
 
 def cost(wanted: CellRequest) -> float:
-    """Tokens at most trained on, times the numbers (weights and state) that one of them touches."""
-    cell, rules = wanted.cell, _rules_of(wanted.cell)
-    steps = rules.check_every * rules.most_checks
-    tokens = rules.batch_at(cell.length) * steps * sum(rules.stages(cell.length)) * len(rules.rates)
-    _, _, numbers = _model(cell.subject, cell.task)
-    return float(tokens + 64 * sum(wanted.streams) + (wanted.words or 0)) * numbers
+    _, _, numbers = _model(wanted.cell.subject, wanted.cell.task)
+    return cost_of(wanted.cell, wanted.streams, wanted.words, numbers)
+
+
+def took(record: Record) -> Measured | None:
+    """What a finished cell took; None where its protocol is none of ours."""
+    if not isinstance(record, TrainingRecord):
+        return None
+    try:
+        return what_it_took(record)
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def step(cell: Cell) -> int:
+    return step_of(cell)
 
 
 def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
@@ -60,7 +72,7 @@ def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
     torch.set_num_threads(1)
     first, place = work.cells[0], pick_device(work.device)
     job = Job(
-        _task(first.task), first.subject, work.cells, _rules_of(first), place, work.streams, work.words, warn=_warn
+        _task(first.task), first.subject, work.cells, rules_of(first), place, work.streams, work.words, warn=_warn
     )
     scratch.mkdir(parents=True, exist_ok=True)
     try:
@@ -72,11 +84,6 @@ def run(work: SeedGroup, store: Store, scratch: Path) -> Iterator[Record]:
 
 def _warn(line: str) -> None:
     print(f"statetrack: {line}", file=sys.stderr, flush=True)
-
-
-def _rules_of(cell: Cell) -> Protocol:
-    held = {key: value for key, value in cell.protocol.items() if key != STREAM}
-    return Protocol(**held | {"rates": tuple(held["rates"])})
 
 
 def _split(settings: dict[str, Any]) -> tuple[int, int | None, tuple[tuple[str, Any], ...]]:

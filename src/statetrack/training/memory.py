@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import torch
 
 from statetrack.errors import OutOfMemory
 
 GIB = 2**30
+ON_GPU = "allocated on the GPU"  # what a peak is of
+OF_PROCESS = "growth of the process"
+PROCESS = Path("/proc/self")
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
@@ -43,3 +49,43 @@ def memory_named(what: str, place: torch.device) -> Iterator[None]:
         raise OutOfMemory(
             f"out of memory: {what} does not fit{others}; choose a smaller model, or fewer seeds at a time"
         ) from error
+
+
+class PeakMemory:
+    """The most memory that is taken from now on: what torch allocates on the GPU; on a CPU by how much the process
+    grows (Linux tells it), with whatever else it does meanwhile. None where nobody tells.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.before = device, None
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+        elif sys.platform == "linux":
+            _trim()
+            with suppress(OSError):  # as in a container that may not
+                (PROCESS / "clear_refs").write_text("5")  # the peak begins anew
+                self.before = _resident("VmRSS")
+
+    @property
+    def kind(self) -> str:
+        return ON_GPU if self.device.type == "cuda" else OF_PROCESS if self.before is not None else ""
+
+    def read(self) -> int | None:
+        """Bytes so far."""
+        if self.device.type == "cuda":
+            return int(torch.cuda.max_memory_allocated(self.device))
+        peak = _resident("VmHWM") if self.before is not None else None
+        return None if peak is None or self.before is None else max(0, peak - self.before)
+
+
+def _trim() -> None:
+    """Give back what the C library keeps for later: a cell that follows a larger one would seem to take nothing."""
+    if hasattr(library := ctypes.CDLL(None), "malloc_trim"):  # glibc's
+        library.malloc_trim(0)
+
+
+def _resident(name: str) -> int | None:
+    for line in (PROCESS / "status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return None

@@ -14,7 +14,7 @@ from torch import nn
 
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check
-from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis
+from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis, history
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import OnWords
 from statetrack.results.records import DIVERGED, DONE, RateTried, Training
@@ -23,12 +23,13 @@ from statetrack.tasks import Task
 from statetrack.tasks.base import MAX_LENGTH, MAX_VALUES, check_size, check_whole
 from statetrack.training import checkpoint
 from statetrack.training.breaking import on_words
+from statetrack.training.costs import what_it_took
 from statetrack.training.curves import Callback, curve_of
 from statetrack.training.evaluate import Evaluator
 from statetrack.training.floors import floors_of, with_floors
 from statetrack.training.further import Wanted, grown, measured
 from statetrack.training.loop import Fit, Report, fit
-from statetrack.training.memory import hand_back, memory_named
+from statetrack.training.memory import PeakMemory, hand_back, memory_named
 from statetrack.training.own_models import blaming_own, check_trained, check_untrained
 from statetrack.training.protocol import Progress, Protocol
 from statetrack.training.result import Result
@@ -194,6 +195,7 @@ def _fit_and_measure(
     weights: bool,
 ) -> Iterator[Result]:  # fmt: skip
     length, began = job.cells[0].length, time.monotonic()
+    memory = PeakMemory(job.place)
     floor = floors_of(job.task, length)["position"].average
     with blaming_own(models[0], job.cells[0].subject, "in training"):
         run = fit(
@@ -210,6 +212,9 @@ def _fit_and_measure(
         with blaming_own(trained[row], cell.subject, "when it is tested"):
             check_trained(trained[row], job.task.inputs, length, job.streams)
             record = measure(job, cell, trained[row], _training(run, row, trained[row], tried), share)
+        record = replace(
+            record, training=replace(record.training, peak_memory=memory.read(), peak_memory_of=memory.kind)
+        )
         if store:
             path = store.path(cell, "safetensors")
             path.unlink(missing_ok=True)  # of another training, as is what was found out about it
@@ -218,6 +223,7 @@ def _fit_and_measure(
                 note = {"cell": cell.to_dict(), "training": record.training.fingerprint}
                 checkpoint.save_weights(path, trained[row], note)
             store.write(record)
+        history.note(what_it_took(record))
         yield Result(record, trained[row], store if weights else None)
 
 
@@ -234,7 +240,7 @@ def _training(run: Fit, row: int, trained: SequenceModel, tried: list[RateTried]
         parameters=trained.parameter_count, state_size=trained.state_size,
         tokens_per_second=run.tokens / run.seconds if run.seconds else None, train_seconds=run.seconds,
         replicas=len(run.seeds), device=torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
-        torch=str(torch.__version__), rates_tried=tuple(tried), curve=curve_of(progress),
+        processor=history.processor(), torch=str(torch.__version__), rates_tried=tuple(tried), curve=curve_of(progress),
     )  # fmt: skip
 
 
