@@ -81,7 +81,7 @@ def test_a_model_of_ones_own_from_a_file(tmp_path, capsys):
         (["txc", "mlp", "--set", "batch=abc"], "batch=abc should be a whole number"),
         (["txc", "mlp", "--set", "batch=1.5"], "batch=1.5 should be a whole number"),
         (["txc", "mlp", "--set", "batch=["], "--set batch=[ cannot be read"),
-        (["txc", "mlp", "--set", "rates=0.001"], "rates=0.001 should be a list"),
+        (["txc", "mlp", "--set", "rates=slow"], "rates=slow should be a list"),
         (["txc", "mlp", "--set", "rates=[fast]"], "should be positive numbers"),
         (["txc", "mlp", "--set", "first_length=-4"], "first_length=-4 should be a whole number in 0.."),
         (["txc", "mlp", "--set", "warmup=-1"], "warmup=-1 should be a whole number in 0.."),
