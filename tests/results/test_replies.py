@@ -11,6 +11,7 @@ from statetrack.results import AskedRecord, Cell, Store, merge, pack, replies, u
 from statetrack.results.conflicts import aside
 from statetrack.results.records import EpisodeRecord
 from statetrack.results.replies import Episode, write_line
+from tests.sweeps.counted_cells import made
 
 CELL = Cell("txc", "m implicit", 9, 0, {"name": "ask"})
 
@@ -96,6 +97,16 @@ def test_both_episodes_are_named_and_travel(tmp_path, capsys):
     assert (told(tmp_path / "there"), other(tmp_path / "there")) == ("xyzu", ["abc"])
     assert main(["merge", str(tmp_path / "all"), "--out", str(tmp_path / "third")]) == 1
     assert other(tmp_path / "third") == ["abc"]
+
+
+def test_a_journal_beside_a_network_takes_nothing_from_it(tmp_path):
+    """Nobody writes one there; it may come in a folder from elsewhere."""
+    store, cell = Store(tmp_path / "a"), Cell("t", "s", 4, 0, {})
+    store.write(made(cell))
+    store.path(cell, "safetensors").write_bytes(b"weights")
+    store.path(cell, replies.ENDING).write_bytes(write_line(0, {"text": "x"}))
+    merge([tmp_path / "a"], tmp_path / "all")
+    assert Store(tmp_path / "all").weights(cell) is not None
 
 
 def test_reasoning_that_differs_is_another_episode(tmp_path):

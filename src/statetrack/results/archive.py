@@ -83,7 +83,8 @@ def merge(sources: list[Path], target: Path) -> MergeSummary:
                 joined.damaged.append(record)
                 continue
             left.discard(key)
-            if (key in spoken or isinstance(record, AskedRecord)) and not (record.finished and home.read(record.cell)):
+            asked = isinstance(record, AskedRecord) or (key in spoken and not record.finished)
+            if asked and not (record.finished and home.read(record.cell)):
                 _take_replies(store, home, record, joined)
             else:
                 _take(store, home, record, joined)
