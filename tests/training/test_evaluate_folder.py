@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -247,3 +248,16 @@ def test_what_another_process_adds_meanwhile_stays(tmp_path: Path, monkeypatch: 
     evaluate_folder(tmp_path, Wanted(lengths=(6,)), device="cpu")
     assert {6, 7} < kept(tmp_path, record.cell).rows.keys()
     assert records.read(records.write(kept(tmp_path, record.cell))) == kept(tmp_path, record.cell)
+
+
+def test_a_full_disk_ends_the_run_instead_of_failing_every_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(tmp_path)
+
+    def full(*given: Any) -> None:
+        raise BadInput("cannot be written: No space left on device") from OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(folder, "add", full)
+    with pytest.raises(BadInput, match="No space left on device"):
+        evaluate_folder(tmp_path, Wanted(lengths=(6,)), device="cpu")

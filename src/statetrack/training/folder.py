@@ -15,7 +15,7 @@ from statetrack.results import Damage, Record, Store, TrainingRecord
 from statetrack.results.cell import ASK, EVALUATE
 from statetrack.results.diagnosis import ASKED, DAMAGED, ERROR, NO_WEIGHTS, NOT_DONE, SKIPPED, LeftOut, left_out
 from statetrack.results.records import FAILED
-from statetrack.results.store import add
+from statetrack.results.store import add, no_room
 from statetrack.tasks import trusted_task
 from statetrack.training.existing import check_wanted, possible
 from statetrack.training.further import Wanted, grown, measured
@@ -65,6 +65,8 @@ def evaluate_folder(
             with trust.trusting(everything=trust_code):
                 _one(store, record, wanted, place, tally, show)
         except Exception as error:  # somebody's own model may raise anything; the other cells go on
+            if no_room(error):
+                raise
             show_cause(error)
             tally.left_out.append(left_out(record.cell, one_line(error), ERROR))
         finally:
