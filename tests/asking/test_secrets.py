@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import logging
+import re
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
@@ -36,6 +39,69 @@ def test_escapes_within_escapes_and_breaks_within_the_key_are_seen_through() -> 
     for text in (twice, nested, f"{KEY[:12]}\n{KEY[12:]}", " ".join(KEY), f"&quot;{KEY}&quot;"):
         assert KEY[4:12] not in scrub(text)
         assert scrub(text).count("***") == 1
+
+
+def _signs(form: str, key: str = KEY) -> str:
+    return "".join(form.format(ord(sign), name=unicodedata.name(sign)) for sign in key)
+
+
+OTHER_WAYS = {
+    "octal": _signs("\\{:03o}"),
+    "long JSON": _signs("\\U{:08x}"),
+    "braces": _signs("\\u{{{:x}}}"),
+    "by name": _signs("\\N{{{name}}}"),
+    "percent u": _signs("%u{:04x}"),
+    "HTML without its end": _signs("&#{} "),
+    "HTML in hex without its end": _signs("&#x{:x}"),
+    "HTML with zeros": _signs("&#{:012d};"),
+    "HTML five times": _signs("&amp;amp;amp;amp;#{};"),
+    "numbers in hex": _signs("0x{:02x}, "),
+    "quoted-printable": _signs("={:02X}"),
+    "full width": "".join(chr(ord(sign) + 0xFEE0) for sign in KEY),
+    "backwards": KEY[::-1],
+    "base32": base64.b32encode(KEY.encode()).decode(),
+    "base64 twice": base64.b64encode(base64.b64encode(KEY.encode())).decode(),
+    "base64 in lines": "\n".join(re.findall("..?.?.?", base64.b64encode(f"me:{KEY}".encode()).decode())),
+}
+
+
+@pytest.mark.parametrize("way", OTHER_WAYS)
+def test_other_spellings_are_hidden(way: str) -> None:
+    clean = scrub(f"before: {OTHER_WAYS[way]} | after")
+    assert re.fullmatch(r"before: \S{0,9}\s?\*\*\*\S{0,9}\s*\| after", clean), clean
+
+
+def test_numbers_that_hold_digits_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = {"id": 9081726354, "logprob": -0.12345678, "ok": True, "count": 3}
+    assert scrubbed(numbers) == numbers
+    monkeypatch.setenv("OTHER_API_KEY", "sec-9081726354")
+    assert scrubbed(numbers) == numbers | {"id": 0}
+
+
+def test_a_million_backslashes_are_as_quick_as_letters() -> None:
+    assert scrub("\\" * 2**19 + KEY).endswith("***")  # it took hours
+
+
+def test_warnings_and_threads_show_no_key() -> None:
+    program = f"""
+import threading, warnings
+from statetrack.asking.secrets import guard
+guard()
+warnings.warn("input_value={KEY!r}")
+def fail(): raise ValueError("sent {KEY}")
+thread = threading.Thread(target=fail)
+thread.start()
+thread.join()
+class Bad:
+    def __del__(self): raise ValueError("held {KEY}")
+Bad()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "sent ***" in done.stderr
+    assert "held ***" in done.stderr
+    shown = [line for line in done.stderr.splitlines() if "warnings.warn" not in line]  # the program itself has it
+    assert any("input_value=" in line and "***" in line for line in shown)
+    assert not leaks("\n".join(line for line in shown if "raise ValueError" not in line and "def " not in line))
 
 
 @pytest.mark.parametrize(

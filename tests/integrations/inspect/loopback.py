@@ -46,6 +46,12 @@ BAD: dict[str, Answer] = {
     "no choices": {"body": b'{"id": "1", "object": "chat.completion", "choices": [], "created": 1, "model": "tiny"}'},
     "another object": {"body": b'{"hello": "world"}'},
     "a bare string": {"body": b'"hello"'},
+    "an end by error": good("[mode: 85]", "error"),
+    "an end by time-out": good("Please try again.", "timeout"),
+    "an error beside a choice": {"body": good("overloaded")["body"][:-1] + b', "error": {"message": "overloaded"}}'},
+    "an error in a choice": {
+        "body": good("[mode: 85]")["body"].replace(b'"logprobs": null', b'"error": {"code": 502}, "logprobs": null')
+    },
 }
 
 

@@ -203,11 +203,19 @@ def test_a_reply_that_ends_by_length_counts_only_if_its_answer_was_whole(served,
     assert thinking.receive(asked.replies([thinking.request()])[0]) == "truncated"
 
 
-@pytest.mark.parametrize("text", [" ", "\n\t ", "\u2003"])
+@pytest.mark.parametrize("text", [" ", "\n\t ", "\u2003", "\u200b\u2060", "\x00"])
 def test_a_reply_of_white_space_is_the_servers_failure(served, text):
     server, asked = served(lambda n, body: good(text), max_retries=1)
     [reply] = asked.replies([request()])
     assert (reply.failure, reply.detail, len(server.bodies)) == ("server", "an empty reply (2 tries)", 2)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BAD if kind.startswith("an e")])
+def test_a_failure_under_the_status_200_costs_one_request_a_try(served, kind):
+    server, asked = served(lambda n, body: BAD[kind], max_retries=1)
+    [reply] = asked.replies([request()])
+    assert (reply.failure, len(server.bodies)) == ("server", 2)
+    assert "instead of a reply" in reply.detail or "that ends with" in reply.detail
 
 
 def test_counts_that_cannot_be_are_not_taken(served):

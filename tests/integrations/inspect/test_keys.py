@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,38 @@ def test_ask_keeps_and_prints_no_key(tmp_path, capsys, kind):
     said = capsys.readouterr()
     assert leaks(said.out + said.err + written(tmp_path)) == []
     assert "***" in written(tmp_path)
+
+
+def _reply(**fields: Any) -> Answer:
+    """A reply in which some field, of the whole or of its choice, repeats the key."""
+    body = json.loads(good("[mode: 85]")["body"])
+    for name, value in fields.items():
+        (body if name in body else body["choices"][0] if name in body["choices"][0] else body["usage"])[name] = value
+    return {"body": json.dumps(body).encode()}
+
+
+PLACES = {
+    "a number": _reply(created=KEY),
+    "another number": _reply(index=KEY),
+    "tokens": _reply(prompt_tokens=KEY),
+    "tokens in detail": _reply(completion_tokens_details={"reasoning_tokens": KEY}),
+    "probabilities": _reply(logprobs={"content": [{"token": KEY, "logprob": KEY}]}),
+    "choices": _reply(choices=[KEY]),
+    "content": _reply(message={"role": "assistant", "content": [KEY, {"type": KEY}]}),
+    "a header of a reply": {**good("[mode: 85]"), "headers": {"x-request-id": KEY, "set-cookie": f"a={KEY}"}},
+    "a header of an error": error(500, "no", {"x-request-id": KEY, "retry-after": KEY}),
+    "no JSON": {"body": f"<html>{KEY}".encode()},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_where_a_parser_stumbles_over_a_key(run, tmp_path, capfd, place):
+    """What pydantic says of a reply that does not fit repeats it: in errors, and in warnings on the terminal."""
+    with serve(lambda n, body: PLACES[place]) as server:
+        model = get_model("openai-api/local/tiny", base_url=server.url, memoize=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            run(tasks.track_the_stat(samples=2, turns=2), model, max_retries=0, log_realtime=True)
+        assert server.bodies
+    said = capfd.readouterr()
+    assert leaks(said.out + said.err + written(tmp_path)) == []

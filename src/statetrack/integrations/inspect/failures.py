@@ -16,6 +16,7 @@ from tenacity import RetryError
 from statetrack.asking.episode import CONTEXT, SERVER, Reply
 from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput
+from statetrack.integrations.inspect.guard import Unusable
 
 LONGEST = 300  # characters of an error that are kept
 PASSING = (408, 409, 425, 429)  # the client errors that may pass: time-out, conflict, too early, too many requests
@@ -54,9 +55,12 @@ def judge(error: Exception, model: Model) -> Attempt:
 
 
 def _meant(error: Exception) -> Exception:
-    """The error of the last try, where Inspect wraps it into the news that it tried no more."""
+    """The error of the last try, where Inspect wraps it into the news that it tried no more; what `guard` says of a
+    reply, where a client calls that a broken connection.
+    """
     last = error.last_attempt.exception() if isinstance(error, RetryError) else None
-    return last if isinstance(last, Exception) else error
+    found = last if isinstance(last, Exception) else error
+    return found.__cause__ if isinstance(found.__cause__, Unusable) else found
 
 
 def _status(error: BaseException | None) -> int | None:

@@ -2,12 +2,15 @@
 
 A server may repeat the key that it was sent: in an error, a reply, a header. Inspect writes all of that into events,
 logs and tracebacks, and what it writes for a sample that is cancelled no solver sees again. So the provider's
-`generate` itself is wrapped: nothing leaves it with a key in it. And a body that has no end, or is small and unpacks
-to gigabytes, is cut off while it is read.
+`generate` itself is wrapped: nothing leaves it with a key in it. Where the provider speaks by httpx, as almost all do,
+a reply is cleaned before anybody reads it: what the parsers of others say of a reply that they cannot read repeats it,
+in errors and warnings that cannot be cleaned. There, too, a body that has no end, or is small and unpacks to gigabytes,
+is cut off while it is read, and a reply that tells of a failure under the status 200 is taken for one.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -15,16 +18,29 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import Model, ModelCall, ModelOutput
 
-from statetrack.asking.secrets import guard, remember, scrub_error, scrubbed
+from statetrack.asking.secrets import guard, remember, scrub, scrub_error, scrubbed
 
 MOST_BYTES = 8 * 2**20  # of a body, as it comes over the wire
 MOST_PACKED = 2**16  # of a compressed one: gzip unpacks to at most a thousand times as much
 PACKINGS = ("gzip", "deflate")  # that are bounded so
+OK = 200
+LONGEST = 200  # characters of what a server says that are kept
 HISTORY = ("messages", "input", "contents", "prompt")  # in a request: our own words, and replies that were cleaned
 
 
-class TooLarge(Exception):
+FAILED = ("abort", "aborted", "canceled", "cancelled", "error", "failed", "timeout")  # ends of a reply that is none
+
+
+class Unusable(Exception):
+    """A reply that is not looked at further; what is wrong with it is said without a key."""
+
+
+class TooLarge(Unusable):
     """A body that is not read to its end."""
+
+
+class ServerFailed(Unusable):
+    """A body that tells of a failure, though its status says that all is well."""
 
 
 Generate = Callable[..., Awaitable[Any]]
@@ -51,6 +67,9 @@ class _Guarded:
             result = await self.generate(*arguments, **more)
         except BaseException as error:
             scrub_error(error)
+            if isinstance(error, Exception) and (clean := scrub(str(error))) != str(error):
+                # What it says is not in its arguments, as with pydantic's.
+                raise Unusable(f"{type(error).__name__}: {clean}") from None
             raise
         finally:
             _clean_calls()
@@ -85,17 +104,56 @@ def _clean_calls() -> None:
 
 
 def _bound(api: Any) -> None:
-    """Bound the bodies that the provider's client reads, where that has the hooks of httpx, as almost all have."""
+    """Guard the replies that the provider's client reads, where that has the hooks of httpx."""
     client = getattr(getattr(api, "client", None), "_client", None)
     hooks = getattr(client, "event_hooks", None)
-    if isinstance(hooks, dict) and _bounded not in hooks["response"]:
-        client.event_hooks = {**hooks, "response": [*hooks["response"], _bounded]}  # type: ignore[union-attr]
+    if isinstance(hooks, dict) and _read_guarded not in hooks["response"]:
+        client.event_hooks = {**hooks, "response": [_read_guarded, *hooks["response"]]}  # type: ignore[union-attr]
 
 
-async def _bounded(response: Any) -> None:
+async def _read_guarded(response: Any) -> None:
+    """Read a reply in bounds, clean it, and see whether it is one."""
+    _bounded(response)
+    await response.aread()
+    told = response.headers.multi_items()
+    response.headers = type(response.headers)([(scrub(name), scrub(value)) for name, value in told])
+    if "reason_phrase" in response.extensions:
+        response.extensions["reason_phrase"] = scrubbed(response.extensions["reason_phrase"])
+    try:
+        held = json.loads(response.content)
+    except (ValueError, RecursionError):
+        response._content = scrubbed(response.content)
+        return
+    clean = scrubbed(held)
+    if clean != held:
+        response._content = json.dumps(clean).encode()
+    if response.status_code == OK and (why := failure_in(clean)):
+        raise ServerFailed(why)
+
+
+def failure_in(body: Any) -> str | None:
+    """What a reply in the form of OpenAI's says of a failure; None where it says nothing of the kind.
+
+    >>> failure_in({"choices": [{"finish_reason": "error", "message": {"content": "17"}}]})
+    "a reply that ends with 'error'"
+    >>> failure_in({"choices": [{"finish_reason": "stop"}], "error": None})
+    """
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    for told in (body, *(choices if isinstance(choices, list) else ())):
+        if isinstance(told, dict) and (error := told.get("error")):
+            words = error.get("message", error) if isinstance(error, dict) else error
+            return f"an error instead of a reply: {' '.join(str(words).split())[:LONGEST]}"
+        if isinstance(told, dict) and str(told.get("finish_reason")).lower() in FAILED:
+            return f"a reply that ends with {told['finish_reason']!r}"
+    return None
+
+
+def _bounded(response: Any) -> None:
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", *PACKINGS):
-        raise TooLarge(f"a reply packed as {packing[:20]!r}")
+        raise TooLarge(scrub(f"a reply packed as {packing[:20]!r}"))
     most = MOST_PACKED if packing in PACKINGS else MOST_BYTES
     read = response.aiter_raw
 

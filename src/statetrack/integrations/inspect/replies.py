@@ -79,7 +79,7 @@ def read(output: ModelOutput, room: int) -> Reply:
     cut = output.stop_reason == "max_tokens"
     if cut and 0 < spent.generated < room:
         return Reply(tokens=spent, failure=SERVER, detail=f"a reply cut off after {spent.generated} of {room} tokens")
-    if not text.strip():
+    if not any(sign.isprintable() and not sign.isspace() for sign in text):
         kind, what = (TRUNCATED, f"no answer within {room} tokens") if cut else (SERVER, "an empty reply")
         return Reply(tokens=spent, failure=kind, detail=what)
     return Reply(text, reasoning, spent, cut=cut, reasoned=_reasoned(output))
