@@ -56,14 +56,14 @@ class Table:
         return "\n".join([*told, *([f"... and {self.left_out:,} more"] if self.left_out else [])])
 
     def html(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.headers)
-        rows = [f"<tr>{''.join(map(_td, row))}</tr>" for row in self.rows[:MOST_ROWS]]
+        head = "".join(_tag("th", name) for name in self.headers)
+        rows = [f"<tr>{''.join(_tag('td', cell) for cell in row)}</tr>" for row in self.rows[:MOST_ROWS]]
         more = f"<div>... and {self.left_out:,} more</div>" if self.left_out else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
 
 
-def _td(cell: str) -> str:
-    return f'<td style="text-align: left">{html.escape(visible(cell))}</td>'
+def _tag(name: str, cell: str) -> str:
+    return f'<{name} style="text-align: left">{html.escape(visible(cell))}</{name}>'
 
 
 @dataclass(frozen=True)

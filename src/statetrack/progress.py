@@ -30,7 +30,7 @@ def progress(
     if shown is False:
         yield lambda line="", **moved: None
     elif in_notebook():
-        yield from _in_notebook(words or verb, total)
+        yield from _in_notebook(f"{verb} {words}".strip(), total)
     elif sys.stderr.isatty():
         yield from _in_terminal(parts, words, total, verb)
     else:

@@ -155,7 +155,7 @@ def test_a_report_is_of_the_whole_folder(path: Path, tmp_path: Path) -> None:
 def test_a_notebook_gets_the_table_and_the_figure(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = st.load(path)
     html = folder._repr_html_()
-    assert "<th>right to</th>" in html
+    assert ">right to</th>" in html
     assert "How far each model keeps track" in html
     assert html.count('<img src="data:image/svg+xml;base64,') == 1
     bundle = folder.figure()._repr_mimebundle_()

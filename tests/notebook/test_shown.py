@@ -31,6 +31,7 @@ def test_a_long_table_is_cut_and_says_so() -> None:
     assert table.html().count("<tr>") == MOST_ROWS + 1
     assert "and 7 more" in table.html()
     assert Card("a <b>", [Table(["<i>"], [["\x1b"]])], ["&"]).html().count("<b>") == 1
+    assert "<i>" not in Table(["<i>"], [["<i>"]]).html()
     assert Card("title", below=["end"]).text() == "title\n\nend"
 
 
@@ -57,12 +58,15 @@ def test_a_result_is_a_short_table() -> None:
     lines = repr(result).splitlines()
     assert lines[0] == "txc, e88-published-1l, length 16, seed 0: solved, accuracy 0.9999 (a guess: 0.5000)"
     assert lines[1] == "16,000 parameters, state of 256 numbers; trained in 21 s on cpu"
-    assert lines[3].split() == ["of", "length", "accuracy", "95", "%", "at", "the", "end", "floor"]
+    assert lines[3].split() == ["of", "length", "rows", "accuracy", "95", "%", "floor", "last", "32", "floor", "there",
+                                "solved"]  # fmt: skip
     assert [line.split()[:2] for line in lines[4:11]] == [
         ["rows", "16"], ["rows", "32"], ["rows", "64"], ["rows", "128"], ["rows", "256"], ["stream", "1,024"],
         ["stream", "2,048"],
     ]  # fmt: skip
-    assert lines[-2:] == ["no stream: it cannot", "hard words: broken by 1 0^22"]
+    assert lines[9].split() == ["stream", "1,024", "64", "0.5588", "0.4373", "to", "0.6737", "0.5000", "no"]
+    assert lines[-2] == "no stream of 9: it cannot"
+    assert lines[-1] == "hard words: broken by the word 1 0^22 (23 tokens): it answers 0, right is 1"
     assert max(map(len, lines)) < 120
 
 
@@ -92,7 +96,7 @@ def test_a_result_has_its_figures_and_rows_wherever_it_came_from() -> None:
     assert {row["tested"] for row in result.figure().rows} >= {16, 256, 2048}
     assert "txc-positions" in result.figures()
     html = result._repr_html_()
-    assert "<th>at the end</th>" in html
+    assert ">last 32</th>" in html
     assert "txc: length generalisation" in html
     assert 'src="data:image/svg+xml;base64,' in html
     frame = Results([result, st.Result(record(1))]).to_pandas()

@@ -8,14 +8,15 @@ from typing import Any
 
 from statetrack.display import Card, Measured, Table
 from statetrack.errors import BadInput
-from statetrack.formatting import fixed, plural, short_names, shortened
+from statetrack.formatting import plural, short_names, shortened
 from statetrack.models import SequenceModel
 from statetrack.results import Cell, Store, TrainingRecord
-from statetrack.results.networks import Tested
+from statetrack.results.long_table import Row, long_rows
 from statetrack.results.pace import duration
+from statetrack.tasks import trusted_task
+from statetrack.training.evaluated import HEADERS, lengths_shown, number, reasons, rows_of
 from statetrack.training.weights import load
 
-LENGTHS = ("of", "length", "accuracy", "95 %", "at the end", "floor")
 SEEDS = ("seed", "accuracy", "95 %", "floor", "solved", "longest", "at its end", "broken by")
 
 
@@ -64,13 +65,12 @@ class Result(Measured):
         made, how = record.training, record.training.train_seconds
         size = f"{plural(made.parameters, 'parameter')}, state of {plural(made.state_size or 0, 'number')}"
         took = f"trained in {duration(how)} on {made.device or 'cpu'}" if how is not None else "trained"
-        lines = [
-            *_reasons(record),
-            *([f"hard words: broken by {shortened(record.broken_by)}"] if record.broken else []),
-        ]
-        table = Table(LENGTHS, [_tested(one) for one in record.tested()])
-        return Card(f"{_called(record.cell)}, seed {record.cell.seed}: {_verdict(record)}", [table],
-                    [f"{size}; {took}{', there before' if self.found else ''}"], lines)  # fmt: skip
+        rows = _rows(record)
+        return Card(
+            f"{_called(record.cell)}, seed {record.cell.seed}: {_verdict(record)}",
+            [Table(HEADERS, lengths_shown(rows))], [f"{size}; {took}{', there before' if self.found else ''}"],
+            [*reasons(rows), f"hard words: {record.on_words}"],
+        )  # fmt: skip
 
     def contents(self) -> tuple[list[TrainingRecord], list[Any]]:
         return [self.record], []
@@ -104,31 +104,25 @@ def _verdict(record: TrainingRecord) -> str:
     here, diverged = record.at_length, record.training.diverged_at
     if diverged:
         return f"diverged at step {diverged:,}"
-    guess = f" (a guess: {_number(here.floor)})" if here.floor is not None else ""
-    return f"{'solved' if record.solved else 'not solved'}, accuracy {_number(here.accuracy)}{guess}"
+    guess = f" (a guess: {number(here.floor)})" if here.floor is not None else ""
+    return f"{'solved' if record.solved else 'not solved'}, accuracy {number(here.accuracy)}{guess}"
 
 
-def _tested(one: Tested) -> list[str]:
-    along = one.of != "rows"  # all that is known of a stream is about its last positions
-    end, floor = ("", one.end_floor) if along else (_number(one.end), one.floor)
-    return [one.of, f"{one.length:,}", _number(one.accuracy), _between(one.interval), end, _number(floor)]
+def _rows(record: TrainingRecord) -> list[Row]:
+    """What it was tested on; without floors of the end where the task, one of somebody's own, is not at hand."""
+    try:
+        return rows_of(record, trusted_task(record.cell.task))
+    except BadInput:
+        return long_rows([record], lambda held: held.tested(every_mark=True))
 
 
 def _seed(record: TrainingRecord) -> list[str]:
     here, last = record.at_length, max(record.tested(), key=lambda one: one.length)
     interval = (here.interval[0], here.interval[1]) if here.interval else None
-    return [str(record.cell.seed), _number(here.accuracy), _between(interval), _number(here.floor),
-            "yes" if record.solved else "no", f"{last.length:,}", _number(last.end),
+    return [str(record.cell.seed), number(here.accuracy), _between(interval), number(here.floor),
+            "yes" if record.solved else "no", f"{last.length:,}", number(last.end),
             shortened(record.broken_by, 14)]  # fmt: skip
 
 
-def _reasons(record: TrainingRecord) -> list[str]:
-    return [f"no {each.kind}: {each.reason}" for each in record.evaluations if each.reason and not each.other_weights]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else fixed(value, 4)
-
-
 def _between(interval: tuple[float, float] | None) -> str:
-    return "-" if interval is None else f"{_number(interval[0])} to {_number(interval[1])}"
+    return "-" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
