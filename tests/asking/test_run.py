@@ -284,7 +284,7 @@ def test_importing_it_brings_numpy_alone() -> None:
 
 def test_the_command_has_every_rule_with_its_default() -> None:
     given = {name: option.default for name, option in inspect.signature(command).parameters.items()}
-    assert Rules.among(given | {"distractors": given["distractor"] or ()}) == Rules()
+    assert Rules.among(given | {"distractors": given["distractor"] or (), "prompt": given["prompt"] or ""}) == Rules()
     assert {rule.name for rule in fields(Rules)} - given.keys() == {"distractors"}
 
 

@@ -40,11 +40,13 @@ class Asked(Measured):
         """Samples that have no result: a server failed, or another process has them. They are in no mean."""
         return self.samples - len([record for record in self.records if record.finished])
 
-    def summary(self, compat: bool = False) -> Summary:
+    def summary(self, compat: bool | None = None) -> Summary:
         """How long episodes last, with n and intervals, and what that hides, as plain data; with `compat` lengths are
-        counted as the original Track the Stat does, where a perfect run has 299.
+        counted as the original Track the Stat does, where a perfect run has 299. None: as they were asked.
         """
         episodes = [record.episode for record in self.records]
+        if compat is None:
+            compat = any(record.cell.protocol.get("compat", False) for record in self.records)
         told = metrics.summary(episodes, compat) | {"unfinished": self.unfinished, "ended": metrics.ended(episodes),
                                                     "tokens": metrics.tokens(episodes).to_dict()}  # fmt: skip
         if not self.records:
@@ -88,7 +90,8 @@ def ask(
     length: int | None = None, way: str = "turns", style: str = "ids", shots: int = 0, relabel: int | None = None,
     regime: str = "instant", keep_reasoning: bool = False, history: str = "stop", every: int = 1,
     distractors: Sequence[str] = (), parser: str = "strict", room: int = 0, limit: int = 0,
-    out: Path | str | None = None, batch: int = 16, episode_seconds: float | None = None, device: str = "auto",
+    compat: bool = False, prompt: str = "", out: Path | str | None = None, batch: int = 16,
+    episode_seconds: float | None = None, device: str = "auto",
     teacher_forced: bool = False, progress: bool | None = None, report: run.Report = lambda ended, turns: None,
     warn: Callable[[str], None] = _say,
 ) -> Asked:  # fmt: skip
@@ -112,8 +115,10 @@ def ask(
     every     ask at every n-th input only
     distractors  of "chatter", "streams", "words", "retractions"
     parser    "strict" or "lenient"
-    room      tokens that a reply may have; 0: 32 instant, 2,048 thinking
+    room      tokens that a reply may have; 0: 32 instant, 2,048 thinking, any number with compat
     limit     tokens that an episode may use before it is cut off; 0: any number
+    compat    Track the Stat by the original's rules (docs/published.md)
+    prompt    the text of a prompt of your own, with placeholders (docs/ask.md)
 
     out       a folder for the results; what is there is not asked again, and what was cut off goes on
     batch     episodes side by side

@@ -18,6 +18,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from statetrack.asking import prompts
 from statetrack.asking.dialogue import dialogue
 from statetrack.asking.engines import Engine, check, check_trusted, engine, subject
 from statetrack.asking.episode import FAULTS
@@ -57,6 +58,8 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
             raise BadInput(f"{FORCED}={forced!r} should be true or false, and is for hf: models turn by turn")
     with checking("subjects"):
         wording(the_task, rules)
+    with checking("settings"):
+        prompts.check(the_task, rules)
     with checking("lengths"):
         _asks(the_task, rules, length)
     return CellRequest(cell(the_task, rules, who, model, seed, length, forced))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class Dialogue:
         assert turn.target is not None
         return self.form.write(self.wording.answer(turn.target))
 
+    def state_message(self, turn: Turn) -> str:
+        """What a solver that is shown the state sees at a turn."""
+        return prompts.state_message(self.wording, self.rules, turn.seen)
+
 
 def default_length(rules: Rules) -> int:
     return TURNS if rules.way == "turns" else WHOLE
@@ -79,6 +83,7 @@ def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -
     [('63', '[median: 74]'), ('51', '[median: 63]')]
     """
     steps = default_length(rules) if length is None else length
+    _check(task, rules)
     split = ORIGINAL if ORIGINAL in task.splits else "test"
     batch = task.sample(steps, 1, seed=0, split=split, first=sample)
     row: list[int] = batch.inputs[0].tolist()
@@ -92,6 +97,12 @@ def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -
     if not any(turn.target is not None for turn in turns):
         raise BadInput(f"{task.name} asks nothing in {steps} turns; choose a longer length")
     return Dialogue(task, rules, sample, prompts.description(task, rules, row), turns, said, said.form)
+
+
+@lru_cache(maxsize=256)
+def _check(task: Task, rules: Rules) -> None:
+    """What is said is checked once for all samples."""
+    prompts.check(task, rules)
 
 
 def _turns(task: Task, rules: Rules, said: Wording, batch: Batch, sample: int) -> Iterator[Turn]:

@@ -88,8 +88,8 @@ class Request:
         return self.dialogue.sample
 
     @property
-    def room(self) -> int:
-        """The tokens that the reply may have."""
+    def room(self) -> int | None:
+        """The tokens that the reply may have; None for any number."""
         return self.dialogue.rules.most_tokens
 
 
@@ -142,8 +142,10 @@ class Episode:
         turn = self.dialogue.turns[self.at]
         reply = replace(reply, text=sendable(reply.text), reasoning=sendable(reply.reasoning))
         if not self.counts(reply):
-            used = f"a reply cut off at {self.dialogue.rules.most_tokens} tokens, before its answer was whole"
-            return self.interrupt(TRUNCATED, f"{used}; --room gives it more")
+            most = self.dialogue.rules.most_tokens
+            at = "by its server" if most is None else f"at {most} tokens"
+            more = "" if most is None else "; --room gives it more"
+            return self.interrupt(TRUNCATED, f"a reply cut off {at}, before its answer was whole{more}")
         outcome = self._grade(reply, turn)
         self.outcomes.append(outcome)
         self.replies.append(reply.text)

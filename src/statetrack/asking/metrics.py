@@ -206,7 +206,7 @@ def _row(cell: Cell, group: list[Record], failures: bool) -> dict[str, Any]:
     """With a column for failures where there are any in the folder."""
     asked = [record for record in group if isinstance(record, AskedRecord)]
     episodes = [record.episode for record in asked if record.finished]
-    spent, found = tokens(episodes), results(episodes)
+    spent, found = tokens(episodes), results(episodes, bool(cell.protocol.get("compat")))
     turns = cell.protocol.get("way") == "turns"
     half = half_failed([record.episode for record in asked])
     told = terms_in([record.episode for record in asked])

@@ -8,9 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from statetrack.asking import compat, templates
 from statetrack.asking.answers import Form
 from statetrack.asking.rules import Rules
+from statetrack.asking.secrets import scrub
 from statetrack.asking.wording import GroupWording, Wording, wording
+from statetrack.errors import BadInput, shortened
 from statetrack.tasks import Task
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
@@ -18,6 +21,7 @@ from statetrack.tasks.groups.task import GroupTask
 EXAMPLE_LENGTH = 6
 SHOT_LENGTH = 5
 OK = "[ok]"
+TABLED = ("table", "generators")  # styles whose prompt holds a table of the row's own permutations
 
 SEED_PROMPT = """\
 You are given a sequence of permutations from the group {group}, identified by their integer IDs. Your task is to \
@@ -45,13 +49,72 @@ class Question:
 def description(task: Task, rules: Rules, row: Sequence[int] = ()) -> str:
     """The system message of a dialogue: the task, the format, what else may come, an example worked out."""
     said = wording(task, rules)
-    parts = [
-        f"{task.opening} {said.about(list(row))}",
-        _format(said, rules),
-        *_distractors(rules),
-        _example(said, rules),
-    ]
+    if rules.prompt:
+        return _filled(said, rules, row)
+    if rules.compat:
+        return "\n\n".join([compat.about(said), compat.example(said), compat.form(said)])
+    parts = [_about(said, row), _format(said, rules), *_distractors(rules), _example(said, rules)]
     return "\n\n".join(part for part in parts if part)
+
+
+def state_message(said: Wording, rules: Rules, seen: Sequence[int]) -> str:
+    """What a solver that is shown the state sees after these inputs."""
+    template = templates.state_part(rules.prompt)
+    if template is None:
+        return compat.state_message(said, seen) if rules.compat else said.state(seen)
+    label = said.task.original.state if said.task.original else "state"
+    return templates.fill(template, {"task": lambda: said.tag, "state": lambda: said.state(seen),
+                                     "label": lambda: label})  # fmt: skip
+
+
+def check(task: Task, rules: Rules) -> None:
+    """Refuse a prompt of one's own that lacks what the model has to be told, and compat where there is no original."""
+    said = wording(task, rules)
+    if rules.compat:
+        compat.words(task)
+    if not rules.prompt:
+        return
+    if (clean := scrub(rules.prompt)) != rules.prompt:
+        raise BadInput(f"the prompt holds a key, or what looks like one, and is kept with results: {shortened(clean)}")
+    whole = rules.way == "whole"
+    first, needed = templates.first_part(rules.prompt), [("sequence", "a prompt with the whole sequence")] * whole
+    needed += [("examples", f"shots={rules.shots}")] * bool(rules.shots)
+    needed += [("about", f"the table of style {rules.style}")] * (rules.style in TABLED)
+    needed += [("distractors", f"distractors {'+'.join(rules.distractors)}")] * bool(rules.distractors)
+    needed += [("format", f"every={rules.every}")] * (rules.every > 1)
+    allowed = [name for name in (templates.WHOLE if whole else templates.TURNS)
+               if name != "group" or isinstance(task, GroupTask)]  # fmt: skip
+    templates.check(first, allowed, needed)
+    state = templates.state_part(rules.prompt)
+    if state is not None:
+        templates.check(state, templates.STATE, [("state", "the message behind === state ===")])
+    told = "{format}" in first or f"[{said.tag}:" in first.replace("{task}", said.tag)
+    if not told and not _is_bare(task, rules):
+        raise BadInput(f"the prompt says nowhere how an answer is written: it lacks {{format}}, or [{said.tag}: ...]")
+
+
+def _filled(said: Wording, rules: Rules, row: Sequence[int]) -> str:
+    """A prompt of one's own, turn by turn."""
+    return templates.fill(
+        templates.first_part(rules.prompt),
+        {
+            "task": lambda: said.tag,
+            "group": lambda: _group(said),
+            "about": lambda: compat.about(said) if rules.compat else _about(said, row),
+            "format": lambda: compat.form(said) if rules.compat else _format(said, rules),
+            "example": lambda: compat.example(said) if rules.compat else _example(said, rules),
+            "distractors": lambda: "\n\n".join(_distractors(rules)),
+        },
+    )
+
+
+def _group(said: Wording) -> str:
+    assert isinstance(said, GroupWording)
+    return usual_name(said.task.group)
+
+
+def _about(said: Wording, row: Sequence[int]) -> str:
+    return f"{said.task.opening} {said.about(list(row))}"
 
 
 def _format(said: Wording, rules: Rules) -> str:
@@ -92,7 +155,7 @@ def example_row(said: Wording) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _example(said: Wording, rules: Rules) -> str:
-    if isinstance(said, GroupWording) and said.style in ("table", "generators"):
+    if isinstance(said, GroupWording) and said.style in TABLED:
         return ""  # the example's permutations would have to be in the table, and the table is the row's
     row = example_row(said)
     batch = said.task.batch(np.asarray([row]))
@@ -113,22 +176,57 @@ def question(task: Task, row: Sequence[int], rules: Rules, seed: int = 0) -> Que
     row = answerable(task, row)
     shots = _shots(said, rules, seed)
     target = said.answer(int(task.targets([row])[0, -1]))
-    if isinstance(task, GroupTask) and rules.style == "ids" and not rules.thinking:
-        worked = [f"Sequence: {_sequence(said, shot)}\nAnswer: {answer}\n\n" for shot, answer in shots]
-        examples = "".join(["Examples:\n\n", *worked]) if shots else ""
-        prompt = SEED_PROMPT.format(group=usual_name(task.group), sequence=_sequence(said, row), examples=examples)
-        return Question(prompt, target, replace(said.form, tag=""))
     used = sorted({symbol for sequence in (row, *(shot for shot, _ in shots)) for symbol in sequence})
+    if rules.prompt:
+        return _own_question(said, rules, row, target, _worked(said, rules, shots), used)
+    if _is_bare(task, rules):
+        prompt = SEED_PROMPT.format(
+            group=_group(said), sequence=_sequence(said, row), examples=_worked(said, rules, shots)
+        )
+        return Question(prompt, target, replace(said.form, tag=""))
     parts = [f"You are given a sequence of inputs. {said.about(used)}"]
-    parts += [
-        f"Example:\nSequence: {_sequence(said, shot)}\nAnswer: {said.form.write(answer)}" for shot, answer in shots
-    ]
+    parts += [_worked(said, rules, shots)] * bool(shots)
     parts += [
         f"Sequence: {_sequence(said, row)}",
         f"Question: What is the answer after the last input? {_format_whole(said, rules)}",
         "Answer:",
     ]
     return Question("\n\n".join(parts), said.form.write(target), said.form)
+
+
+def _own_question(
+    said: Wording, rules: Rules, row: Sequence[int], target: str, worked: str, used: Sequence[int]
+) -> Question:
+    """A prompt of one's own. Where ours asks for a bare ID, it may name the brackets or not."""
+    text = templates.fill(
+        templates.first_part(rules.prompt),
+        {
+            "task": lambda: said.tag,
+            "group": lambda: _group(said),
+            "about": lambda: said.about(used),
+            "format": lambda: _format_whole(said, rules),
+            "examples": lambda: worked,
+            "sequence": lambda: _sequence(said, row),
+        },
+    )
+    bare = _is_bare(said.task, rules) and f"[{said.tag}:" not in text
+    form = replace(said.form, tag="") if bare else said.form
+    return Question(text, form.write(target), form)
+
+
+def _is_bare(task: Task, rules: Rules) -> bool:
+    """Whether the answer is the bare ID of an element, as the permutation benchmark has it."""
+    return isinstance(task, GroupTask) and (rules.way, rules.style, rules.thinking) == ("whole", "ids", False)
+
+
+def _worked(said: Wording, rules: Rules, shots: Sequence[tuple[list[int], str]]) -> str:
+    """The shots with their answers."""
+    if _is_bare(said.task, rules):
+        worked = [f"Sequence: {_sequence(said, shot)}\nAnswer: {answer}\n\n" for shot, answer in shots]
+        return "".join(["Examples:\n\n", *worked]) if shots else ""
+    return "\n\n".join(
+        f"Example:\nSequence: {_sequence(said, shot)}\nAnswer: {said.form.write(answer)}" for shot, answer in shots
+    )
 
 
 def answerable(task: Task, row: Sequence[int]) -> list[int]:

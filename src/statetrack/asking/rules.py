@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from statetrack import spec
+from statetrack.asking import templates
 from statetrack.errors import BadInput, unknown
 
 STYLES = ("ids", "table", "cycles", "generators")
@@ -18,6 +19,7 @@ DISTRACTORS = ("chatter", "streams", "words", "retractions")
 ROOM = {"instant": 32, "thinking": 2048}
 FORCED = "teacher_forced"  # in a cell's protocol beside the rules: all turns are read in one pass
 _WORDS = ("way", "style", "regime", "parser")  # rules whose value says which rule it is
+WITH_COMPAT = ("compat", "prompt", "room", "limit")  # what can be chosen beside it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +37,11 @@ class Rules:
     every        ask at every n-th of the inputs that can be asked about only; the others are acknowledged
     distractors  chatter, streams, words, retractions
     parser       strict or lenient
-    room         tokens a reply may have; 0 stands for 32 (instant) or 2048 (thinking)
+    room         tokens a reply may have; 0 stands for 32 (instant), 2048 (thinking) or any number (compat)
     limit        tokens an episode may send and generate before it is cut off (censored, not failed); 0 for no limit
+    compat       Track the Stat by the original's rules: its prompt in our words, its message with the state, replies of
+                 any length, a perfect run counted as 299
+    prompt       a text of one's own instead of our prompt, with placeholders (`asking/templates.py`)
     """
 
     way: str = "turns"
@@ -51,6 +56,8 @@ class Rules:
     parser: str = "strict"
     room: int = 0
     limit: int = 0
+    compat: bool = False
+    prompt: str = ""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -69,6 +76,11 @@ class Rules:
             raise BadInput(f"relabel {self.relabel} should be a seed, 0 or more")
         if self.shots and self.way == "turns":
             raise BadInput("shots belong to the way 'whole'; turn by turn, the description holds a worked example")
+        if len(self.prompt.encode()) > templates.MOST_BYTES:
+            raise BadInput(f"a prompt should have at most {templates.MOST_BYTES:,} bytes")
+        changed = [name for name in self._set if name not in WITH_COMPAT]
+        if self.compat and changed:
+            raise BadInput(f"compat follows the original's rules, which leave no choice of {', '.join(changed)}")
 
     def _check_types(self) -> None:
         """Every rule is of its default's type; a list of distractors is as good as a tuple."""
@@ -88,9 +100,14 @@ class Rules:
         return self.regime == "thinking"
 
     @property
-    def most_tokens(self) -> int:
-        """The tokens that a reply may have."""
-        return self.room or ROOM[self.regime]
+    def most_tokens(self) -> int | None:
+        """The tokens that a reply may have; None for any number."""
+        return self.room or (None if self.compat else ROOM[self.regime])
+
+    @property
+    def _set(self) -> dict[str, Any]:
+        """The rules that differ from their defaults."""
+        return {rule.name: value for rule in fields(self) if (value := getattr(self, rule.name)) != rule.default}
 
     @property
     def changed(self) -> str:
@@ -99,13 +116,7 @@ class Rules:
         >>> Rules(way="whole", style="table", shots=2).changed
         'whole, table, shots=2'
         """
-        plain = Rules()
-        given = {rule.name: getattr(self, rule.name) for rule in fields(self)}
-        words = {name: value for name, value in given.items() if value != getattr(plain, name)}
-        return ", ".join(
-            "+".join(value) if name == "distractors" else value if name in _WORDS else f"{name}={value}"
-            for name, value in words.items()
-        )
+        return ", ".join(_in_words(name, value) for name, value in self._set.items())
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Rules:
@@ -115,15 +126,49 @@ class Rules:
     @classmethod
     def of_protocol(cls, protocol: Mapping[str, Any]) -> Rules:
         """The rules in the protocol of a cell; a ValueError or TypeError where they are those of another version."""
-        return cls(**_rules_in(protocol))
+        given = _rules_in(protocol)
+        if isinstance(prompt := given.get("prompt"), Mapping):
+            given["prompt"] = _template(prompt)
+        return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a result's key."""
-        return {**asdict(self), "distractors": list(self.distractors)}
+        """Plain data for a result's key. Rules that came after 0.3.0 are in it where they are set, so that the keys of
+        all other cells stay as they were; a prompt with its hash.
+        """
+        given = {**asdict(self), "distractors": list(self.distractors)}
+        later = {"compat": self.compat, "prompt": self.prompt and _named(self.prompt)}
+        return {name: value for name, value in (given | later).items() if value or name not in later}
+
+
+def _in_words(name: str, value: Any) -> str:
+    if name == "distractors":
+        return "+".join(value)
+    if name == "prompt":
+        return f"prompt {templates.sha256(value)[:8]}"
+    return value if name in _WORDS else name if name == "compat" else f"{name}={value}"
+
+
+def _named(template: str) -> dict[str, str]:
+    return {"sha256": templates.sha256(template), "template": template}
+
+
+def _template(held: Mapping[str, Any]) -> str:
+    """The text of a prompt in a protocol, if it is the one that the hash there names."""
+    text = held.get("template")
+    if not isinstance(text, str) or _named(text) != held:
+        raise BadInput("the prompt of this cell is not the text that its hash names")
+    return text
 
 
 def _rules_in(protocol: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in protocol.items() if key not in ("name", FORCED)}
+
+
+def _plainly(value: Any) -> str:
+    """A rule of another version; a prompt by its hash."""
+    if isinstance(value, Mapping):
+        return str(value.get("sha256", "of another version"))[:8]
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def how(protocol: Mapping[str, Any]) -> str:
@@ -135,6 +180,5 @@ def how(protocol: Mapping[str, Any]) -> str:
     try:
         words = Rules.of_protocol(protocol).changed
     except (TypeError, ValueError):
-        given = _rules_in(protocol).items()
-        words = ", ".join(f"{key} {' '.join(map(str, v)) if isinstance(v, list) else v}" for key, v in given)
+        words = ", ".join(f"{key} {_plainly(value)}" for key, value in _rules_in(protocol).items())
     return ", ".join(filter(None, [words, "teacher-forced" if FORCED in protocol else ""]))

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from statetrack.asking import engines
+from statetrack.asking import engines, prompts
 from statetrack.asking.dialogue import Dialogue, default_length, dialogue
 from statetrack.asking.engines import Engine, unsuited
 from statetrack.asking.episode import FAULTS, RUNNING, TIME, Episode, Reply
@@ -63,6 +63,7 @@ def ask(
     """
     if solver.needs_model and engine is None:
         raise BadInput(f"solver {solver.name} needs a model: --model SPEC")
+    prompts.check(task, rules)
     if seconds is not None and not seconds > 0:
         raise BadInput(f"an episode of {seconds} seconds should have more than 0")
     if out is not None or store is not None:

@@ -74,7 +74,7 @@ class Explicit(Solver):
 
     def prepare(self, request: Request) -> Request:
         inner = self.inner.prepare(request)
-        state = {"role": self.role, "content": request.dialogue.wording.state(request.turn.seen)}
+        state = {"role": self.role, "content": request.dialogue.state_message(request.turn)}
         return replace(inner, messages=[*inner.messages, state], transient=inner.transient + 1)
 
     def reply(self, request: Request) -> str:

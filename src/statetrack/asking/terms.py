@@ -70,5 +70,5 @@ def fingerprint(task: Task, rules: Rules, shows_state: bool = False) -> str:
     else:
         told = [prompts.description(task, rules, row)]
     if shows_state:
-        told.append(said.state(row))
+        told.append(prompts.state_message(said, rules, row))
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()

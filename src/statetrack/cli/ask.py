@@ -49,7 +49,7 @@ def command(
         list[str] | None, typer.Option(help="chatter, streams, words or retractions; may be repeated.")
     ] = None,
     parser: Annotated[str, typer.Option(help="strict or lenient.")] = "strict",
-    room: Annotated[int, typer.Option(help="Tokens a reply may have; 0: 32 instant, 2048 thinking.")] = 0,
+    room: Annotated[int, typer.Option(help="Tokens a reply may have; 0: 32 instant, 2048 thinking, any compat.")] = 0,
     limit: Annotated[int, typer.Option(help="Tokens an episode may use before it is cut off; 0: any.")] = 0,
     batch: Annotated[int, typer.Option(help="Episodes side by side.")] = 16,
     episode_seconds: Annotated[
@@ -57,7 +57,12 @@ def command(
     ] = None,
     device: Annotated[str, typer.Option(help="For hf: auto, cpu or cuda.")] = "auto",
     teacher_forced: Annotated[bool, typer.Option(help="For hf: score all turns in one pass.")] = False,
-    compat: Annotated[bool, typer.Option(help="Count as the original does: a perfect run has 299.")] = False,
+    compat: Annotated[
+        bool, typer.Option(help="Track the Stat by the original's rules: prompt, state, room, counting.")
+    ] = False,
+    prompt: Annotated[
+        Path | None, typer.Option(help="A file with a prompt of your own; docs/ask.md has its placeholders.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option(help="Show what would be asked and an estimate of the tokens.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -66,11 +71,14 @@ def command(
     Example: statetrack ask track_the_stat.median --model hf:PATH --samples 20 --out results
     """
     from statetrack import asking, tasks
+    from statetrack.asking import prompts, templates
 
     if samples < 1 or first < 0 or batch < 1:
         raise BadInput(f"--samples {samples} and --batch {batch} should be at least 1, --first {first} at least 0")
     chosen, who = tasks.task(task), asking.solver(solver)
-    rules = asking.Rules.among(locals() | {"distractors": distractor or ()})
+    own = templates.read(prompt) if prompt else ""
+    rules = asking.Rules.among(locals() | {"distractors": distractor or (), "prompt": own})
+    prompts.check(chosen, rules)
     if dry_run:
         _print_estimate(chosen, rules, range(first, first + samples), length, who.shows_state, as_json)
         return
@@ -90,7 +98,7 @@ def command(
     if not found.records:
         print(f"statetrack: {plural(samples, 'sample')} in the hands of others, and none asked", file=sys.stderr)
         raise typer.Exit(1)
-    summary = found.summary(compat)
+    summary = found.summary()
     if as_json:
         print_json(summary)
     elif summary["episodes"]:

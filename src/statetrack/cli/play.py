@@ -28,7 +28,7 @@ def command(
     history: Annotated[str, typer.Option(help="hidden: only the newest input is on the screen; or shown.")] = "hidden",
     state: Annotated[bool, typer.Option(help="Show the state as well, as for the explicit solver.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for the result.")] = None,
-    compat: Annotated[bool, typer.Option(help="Count as the original does.")] = False,
+    compat: Annotated[bool, typer.Option(help="Track the Stat by the original's rules.")] = False,
 ) -> None:
     """Play a task yourself: type the bare answer to every input, until the first mistake. Ctrl-C or Ctrl-D ends it.
 
@@ -41,7 +41,7 @@ def command(
 
     if history not in ("hidden", "shown"):
         raise unknown("history", history, ("hidden", "shown"))
-    rules, chosen = Rules(), tasks.task(task)
+    rules, chosen = Rules(compat=compat), tasks.task(task)
     game = dialogue(chosen, rules, sample, length)
     print(_wrapped(f"{game.system}\n\nHere you type the answer alone; its frame is added. Ctrl-C ends the game."))
     reader = Reader(hide=history == "hidden", state=state)
@@ -74,7 +74,8 @@ class Reader:
         if self.hide and sys.stdout.isatty():
             print(CLEAR, end="")
         if self.state:
-            print(f"state: {request.dialogue.wording.state(request.turn.seen)}")
+            label = "" if request.dialogue.rules.compat else "state: "
+            print(f"{label}{request.dialogue.state_message(request.turn)}")
         answer = ""
         while not answer:
             answer = input(f"{number:>3}. {request.turn.text}   {request.dialogue.wording.tag}: ").strip()

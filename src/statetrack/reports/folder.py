@@ -247,6 +247,8 @@ def _text(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, Mapping):  # a prompt of somebody's own
+        return str(value.get("sha256", ""))[:8]
     if isinstance(value, list):
         return " ".join(map(_short, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -17,6 +17,7 @@ from statetrack.results.store import Store
 
 LONG = (  # left to the records
     "cell", "rates_tried", "replies", "positions", "outcomes", "changes", "logprobs", "system", "prompts",
+    "template",
 )  # fmt: skip
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 FIRST = ("key", "task", "subject", "length", "seed", "protocol", "note", "status", "reason")

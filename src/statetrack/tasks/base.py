@@ -27,6 +27,7 @@ from statetrack.errors import BadInput
 from statetrack.own_code import HASH
 from statetrack.tasks import draws
 from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.original import OriginalWords
 from statetrack.tasks.plain import plain_text
 
 MAX_LENGTH = 2**24
@@ -152,6 +153,11 @@ class Task(ABC):
     @property
     def example(self) -> tuple[int, ...] | None:
         """The inputs of the example in a dialogue's description; None for a row that is drawn."""
+        return None
+
+    @property
+    def original(self) -> OriginalWords | None:
+        """How the evaluation that it comes from puts it; None where there is none."""
         return None
 
     def state_text(self, seen: Sequence[int]) -> str:

@@ -77,6 +77,26 @@ def test_the_result_keys(run):
     assert [compat[key] for key in ("min_max_length", "median_max_length", "max_max_length")] == [2, 4, 10]
 
 
+def test_compat_is_the_originals_prompt_state_and_room(run, tmp_path):
+    sent: list[Said] = []
+
+    async def answer(said: Said) -> str:
+        sent.append(said)
+        return "[mode: 85]"
+
+    (tmp_path / "own.txt").write_text("Count, [{task}: n]\n=== state ===\nsee {state}\n")
+    for given in ({"compat": True}, {"compat": True, "prompt": str(tmp_path / "own.txt")}):
+        task = st.track_the_stat(samples=1, turns=2, **given)
+        assert task.config.max_tokens is None
+        log = run(task, scripted("compat", answer), solver=st.explicit(role="user"))
+        [record] = records(log)
+        assert (record.budget, record.max_length) == (None, 2)
+        assert metrics(log)["avg_max_length"] == 1
+    assert sent[0][0][1].startswith("You are going to see a sequence of numbers")
+    assert sent[0][-1][1].endswith("How often each number was shown so far:\n{85: 1}")
+    assert (sent[-1][0][1], sent[-1][-1][1]) == ("Count, [mode: n]\n", "see {85: 1, 63: 1}")
+
+
 def test_each_epoch_is_an_episode(run):
     asked = {"n": 0}
 

@@ -20,6 +20,7 @@ from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput, need
 
 NEWLINE = "\n"
+ENDLESS = 2**15  # tokens of a reply that nothing else ends
 
 
 class HFEngine:
@@ -129,7 +130,7 @@ class HFEngine:
         return []
 
     def _ended(self, ids: list[int], request: Request) -> bool:
-        if ids[-1] in self.stops or len(ids) >= request.room:
+        if ids[-1] in self.stops or len(ids) >= (request.room or ENDLESS):
             return True
         if self._by_line(request) and NEWLINE in self.chat.decode(ids).lstrip():
             return True
@@ -143,7 +144,7 @@ class HFEngine:
         text = self.chat.decode(ids).strip()
         no_context = self.limit is not None and len(prompt) + len(ids) >= self.limit
         ended = ids[-1] in self.stops or (self._by_line(request) and NEWLINE in text)
-        full = not ended and len(ids) >= request.room
+        full = not ended and len(ids) >= (request.room or ENDLESS)
         if no_context and not ended and not full:
             return Reply(failure=CONTEXT, detail=self._too_long([*prompt, *ids]))
         if self._by_line(request):

@@ -59,7 +59,7 @@ def _count(told: int | None) -> int:
     return min(max(told or 0, 0), MOST_TOKENS)
 
 
-def read(output: ModelOutput, room: int) -> Reply:
+def read(output: ModelOutput, room: int | None) -> Reply:
     """What a provider gave. A reply that cannot be used is the server's failure, and may be asked for again.
 
     A reply that ends by length before its room is used up was cut off by the server. Where all of the room is used, or
@@ -69,18 +69,19 @@ def read(output: ModelOutput, room: int) -> Reply:
     if output.empty:
         return Reply(tokens=spent, failure=SERVER, detail=output.error or "a reply without a message")
     text, reasoning = output.completion, _reasoning(output)
+    within = "any number of tokens" if room is None else f"{room} tokens"
     if len(text) + len(reasoning) > MOST_CHARACTERS:
         many = f"{len(text) + len(reasoning):,} characters"
-        return Reply(tokens=spent, failure=SERVER, detail=f"a reply of {many} to a request for {room} tokens")
+        return Reply(tokens=spent, failure=SERVER, detail=f"a reply of {many} to a request for {within}")
     if output.stop_reason == "model_length":
         return Reply(tokens=spent, failure=CONTEXT, detail=output.error or text[:LONGEST] or "the context is full")
     if output.stop_reason == "content_filter":
         return Reply(text, reasoning, spent, refused=True)
     cut = output.stop_reason == "max_tokens"
-    if cut and 0 < spent.generated < room:
+    if cut and room is not None and 0 < spent.generated < room:
         return Reply(tokens=spent, failure=SERVER, detail=f"a reply cut off after {spent.generated} of {room} tokens")
     if not any(sign.isprintable() and not sign.isspace() for sign in text):
-        kind, what = (TRUNCATED, f"no answer within {room} tokens") if cut else (SERVER, "an empty reply")
+        kind, what = (TRUNCATED, f"no answer within {within}") if cut else (SERVER, "an empty reply")
         return Reply(tokens=spent, failure=kind, detail=what)
     return Reply(text, reasoning, spent, cut=cut, reasoned=_reasoned(output))
 

@@ -11,7 +11,7 @@ from typing import Any
 from inspect_ai.dataset import MemoryDataset, Sample
 
 from statetrack import spec
-from statetrack.asking import Dialogue, Episode, Rules, dialogue
+from statetrack.asking import Dialogue, Episode, Rules, dialogue, templates
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.replies import MessageHistory
 from statetrack.tasks import Task, trusted_task
@@ -41,8 +41,10 @@ def words(value: Any) -> list[Any]:
 
 
 def rules(given: dict[str, Any]) -> Rules:
-    """The rules among parameters from the command line."""
-    return Rules.among(given | {"distractors": words(given.get("distractors"))})
+    """The rules among parameters from the command line; `prompt` names a file there."""
+    prompt = given.get("prompt")
+    text = templates.read(spec.typed(prompt, str, "prompt")) if prompt else ""
+    return Rules.among(given | {"distractors": words(given.get("distractors")), "prompt": text})
 
 
 def dataset(task: Task, how: Rules, rows: Iterable[tuple[int, int | None]], name: str) -> MemoryDataset:
@@ -72,5 +74,5 @@ def dialogue_of(metadata: dict[str, Any]) -> Dialogue:
     """The dialogue of a sample's metadata."""
     if not {"task", "rules", "sample", "length"} <= metadata.keys():
         raise BadInput("this solver plays statetrack's tasks only (statetrack/track_the_stat, statetrack/ask, ...)")
-    how = Rules(**metadata["rules"])
+    how = Rules.of_protocol(metadata["rules"])
     return dialogue(trusted_task(metadata["task"]), how, metadata["sample"], metadata["length"])

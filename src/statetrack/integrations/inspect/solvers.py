@@ -68,7 +68,7 @@ def plays(who: asking.Solver) -> Solver:
     return solve
 
 
-async def _asked(model: Model, messages: list[ChatMessage], room: int) -> tuple[ModelOutput | None, Reply]:
+async def _asked(model: Model, messages: list[ChatMessage], room: int | None) -> tuple[ModelOutput | None, Reply]:
     """The model's reply. Errors of the server are retried by Inspect as its user wants; what only we can see to be
     unusable (empty, cut off) is asked for again here."""
     spent = NO_TOKENS

@@ -12,7 +12,6 @@ from typing import Any
 from inspect_ai import Task, task
 from inspect_ai.model import GenerateConfig
 
-from statetrack import spec
 from statetrack.asking import Rules
 from statetrack.asking.dialogue import default_length
 from statetrack.errors import BadInput, unknown
@@ -36,7 +35,7 @@ def track_the_stat(
     variant: str = "mode",
     samples: int = 250,
     turns: int = 300,
-    compat: bool = False,
+    compat: bool = Rules.compat,
     regime: str = Rules.regime,
     keep_reasoning: bool = Rules.keep_reasoning,
     history: str = Rules.history,
@@ -44,6 +43,7 @@ def track_the_stat(
     distractors: str | Sequence[str] = "",
     parser: str = Rules.parser,
     room: int = Rules.room,
+    prompt: str = "",
     **more: Any,
 ) -> Task:
     """The running median or mode of a stream of integers, one per turn, until the first wrong reply.
@@ -52,7 +52,8 @@ def track_the_stat(
         variant: median or mode.
         samples: How many streams; sample i is the original's seed i - 1.
         turns: Integers in a stream.
-        compat: Count as the original does (a perfect episode of 300 turns has 299).
+        compat: By the original's rules: its prompt in our words, replies of any length, a perfect episode has 299.
+        prompt: A file with a prompt of your own.
     """
     with said_in_one_line():
         _no_more(more, track_the_stat)
@@ -61,7 +62,7 @@ def track_the_stat(
         how = rules(locals())
         length = whole_number("turns", turns, most=LONGEST)
         rows = [(number, length) for number in range(whole_number("samples", samples))]
-        return _task(find_task(f"track_the_stat.{variant}"), how, rows, spec.typed(compat, bool, "compat"))
+        return _task(find_task(f"track_the_stat.{variant}"), how, rows)
 
 
 @task
@@ -75,6 +76,7 @@ def permutation_composition(
     regime: str = Rules.regime,
     parser: str = Rules.parser,
     room: int = Rules.room,
+    prompt: str = "",
     **more: Any,
 ) -> Task:
     """The product of a sequence of permutations, the whole sequence in one prompt.
@@ -83,6 +85,7 @@ def permutation_composition(
         group: Any permutation group of statetrack's, such as s5, a5 or psl2_7.
         lengths: How long the sequences are, in the order in which `--limit` takes them.
         per_length: Sequences of each length.
+        prompt: A file with a prompt of your own.
     """
     with said_in_one_line():
         _no_more(more, permutation_composition)
@@ -105,7 +108,7 @@ def ask(
     way: str = Rules.way,
     samples: int = 20,
     length: int | None = None,
-    compat: bool = False,
+    compat: bool = Rules.compat,
     style: str = Rules.style,
     shots: int = Rules.shots,
     relabel: int | None = Rules.relabel,
@@ -116,6 +119,7 @@ def ask(
     distractors: str | Sequence[str] = "",
     parser: str = Rules.parser,
     room: int = Rules.room,
+    prompt: str = "",
     **more: Any,
 ) -> Task:
     """Any task of statetrack's, turn by turn or whole.
@@ -124,23 +128,24 @@ def ask(
         task: A task's text, such as txc, fsm[k=5] or mine.py:Mine; `statetrack list tasks` names those that are there.
         samples: How many sequences.
         length: Inputs in a sequence; 300 turn by turn and 20 whole where none is given.
-        compat: Count as Track the Stat's original does.
+        compat: By the rules of Track the Stat's original, for its two tasks.
+        prompt: A file with a prompt of your own.
     """
     with said_in_one_line():
         _no_more(more, ask)
         how = rules(locals())
         inputs = default_length(how) if length is None else _length(length)
         rows = [(number, inputs) for number in range(whole_number("samples", samples))]
-        return _task(find_task(str(task)), how, rows, spec.typed(compat, bool, "compat"))
+        return _task(find_task(str(task)), how, rows)
 
 
-def _task(machine: Machine, how: Rules, rows: list[tuple[int, int]], compat: bool = False) -> Task:
+def _task(machine: Machine, how: Rules, rows: list[tuple[int, int]]) -> Task:
     whole = how.way == "whole"
     return Task(
         dataset=dataset(machine, how, rows, machine.name),
         solver=implicit(),
-        scorer=answer() if whole else episode(compat),
-        metrics=[by_length() if whole else episodes(compat)],
+        scorer=answer() if whole else episode(how.compat),
+        metrics=[by_length() if whole else episodes(how.compat)],
         config=GenerateConfig(max_tokens=how.most_tokens),
         version=VERSION,
         metadata={"task": machine.name, "rules": how.to_dict()},

@@ -238,7 +238,7 @@ class CompositionGen(Composition):
         return {
             "until": [] if rules.thinking else ["\n"],
             "do_sample": False,
-            "max_gen_toks": self.options.room or max(rules.most_tokens, longest),
+            "max_gen_toks": self.options.room or max(rules.most_tokens or 0, longest),
         }
 
     def continuation(self, doc: Document, chat: bool) -> dict[str, Any]:

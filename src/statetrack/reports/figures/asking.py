@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from statetrack.asking import metrics
-from statetrack.asking.rules import FORCED
+from statetrack.asking.rules import FORCED, how
+from statetrack.asking.solvers import split_subject
 from statetrack.asking.survival import half_failed
 from statetrack.asking.survival import survival as curve_of
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
+from statetrack.reports.figures.series import HOW
 from statetrack.reports.figures.view import DATA, Row, View
 from statetrack.reports.folder import AskedCell, FailedSample, Folder
+from statetrack.results.cell import Cell
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 from statetrack.tasks import trusted_task
 from statetrack.verdicts.measurements import grouped
@@ -174,6 +177,107 @@ def by_length(view: View) -> Figure | None:
     )  # fmt: skip
 
 
+IMPLICIT, EXPLICIT = "implicit", "explicit"
+LINES = {"random": [5, 4], "human": [1, 3]}  # whose results are lines, and how they are dashed
+
+
+def _compat(same: Sequence[AskedCell]) -> bool:
+    """Whether lengths are counted as the original Track the Stat does."""
+    return bool(same[0].record.cell.protocol.get("compat"))
+
+
+def _who(cell: Cell) -> tuple[str, str, str | None]:
+    """The model, or the solver that needs none; whether it saw the state; and the name of a line, if it is one."""
+    model, solver = split_subject(cell.subject)
+    outer, _, inner = solver.partition(":")
+    family = outer.partition("-")[0]
+    return model or inner or outer, EXPLICIT if inner else IMPLICIT, family if not model and family in LINES else None
+
+
+def bar_rows(episodes: Sequence[AskedCell]) -> list[Row]:
+    """The mean length reached and the share of episodes with a violation, of every model with and without the state.
+    Rules and lengths are named where they differ.
+    """
+    cells = [each.record.cell for each in episodes]
+    rules, lengths = len({how(cell.protocol) for cell in cells}) > 1, len({cell.length for cell in cells}) > 1
+    rows = []
+    for same in groups(episodes).values():
+        cell = same[0].record.cell
+        who, state, line = _who(cell)
+        found = metrics.summary(_kept(same), _compat(same))
+        (low, high), (least, most) = found["avg_interval"], found["violation_interval"]
+        apart = [how(cell.protocol) if rules else "", f"{cell.length:,} inputs" if lengths else ""]
+        rows.append({
+            "model": HOW.join(filter(None, [who, *apart])), "state": state, "line": line,
+            "episodes": found["episodes"], "lasted": found["avg_max_length"], "lasted_low": low, "lasted_high": high,
+            "violations": found["violation_rate"], "violations_low": least, "violations_high": most,
+            "tokens_in": found["tokens"]["sent"], "tokens_out": found["tokens"]["generated"],
+        })  # fmt: skip
+    return rows
+
+
+def lasted(view: View) -> Figure | None:
+    """The first chart of Track the Stat's original: how long episodes last."""
+    return _bars(view, "lasted", "turns answered before the first error, mean over episodes")
+
+
+def violations(view: View) -> Figure | None:
+    """The second: how often a reply has no answer in the right format."""
+    return _bars(view, "violations", "share of episodes with a reply in the wrong format")
+
+
+def _bars(view: View, what: str, title: str) -> Figure | None:
+    """A bar for each model, implicit and explicit, with its 95 % interval; who guesses and who is a person as lines."""
+    rows = bar_rows([each for each in _by_turns(view) if FORCED not in each.record.cell.protocol])
+    bars = [row for row in rows if not row["line"]]
+    if not bars:
+        return None
+    order = list(dict.fromkeys(row["model"] for row in sorted(bars, key=lambda row: -row["lasted"])))
+    states = [state for state in (EXPLICIT, IMPLICIT) if any(row["state"] == state for row in bars)]
+    most = 1.15 * max(row[f"{what}_high"] for row in rows) or 1.0  # with room for the numbers behind the bars
+    x = {"field": what, "type": "quantitative", "axis": {"title": title}, "scale": {"domain": [0, most]}}
+    place = {
+        "y": {"field": "model", "type": "nominal", "sort": order, "axis": {"title": None, "labelLimit": 300}},
+        "yOffset": {"field": "state", "type": "nominal", "sort": states},
+    }  # fmt: skip
+    ends = {"x": {**x, "field": f"{what}_low"}, "x2": {"field": f"{what}_high"}}
+    colours = {"domain": states, "range": [charts.SKILL[1 if state == EXPLICIT else 3] for state in states]}
+    colour = {"field": "state", "type": "nominal", "scale": colours, "legend": {"title": "state"}}
+    tip = [
+        *charts.tips("model", "episodes"),
+        *({"field": name, "type": "quantitative", "format": ".3~f"} for name in (what, f"{what}_low", f"{what}_high")),
+    ]
+    only = [{"filter": "!isValid(datum.line)"}]
+    value = {"text": {"field": what, "type": "quantitative", "format": ".2f"}, "x": {**x, "field": f"{what}_high"}}
+    layers: list[Row] = [
+        {"transform": only, "mark": "bar", "encoding": {**place, "x": x, "color": colour, "tooltip": tip}},
+        {"transform": only, "mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {**place, **ends}},
+        {"transform": only, "mark": {"type": "text", "align": "left", "dx": 4}, "encoding": {**place, **value}},
+        *_baselines(rows, x, tip),
+    ]
+    said = "how long dialogues last" if what == "lasted" else "replies in the wrong format"
+    return Figure(
+        f"{view.where}: {said}, model by model",
+        f"{title[0].upper()}{title[1:]}, with its 95 % interval. Explicit: the state was shown before each answer. "
+        "Lines are what a guess among the values seen (random) and a person (human) come to.",
+        f"Bars of {plural(len(bars), 'subject')} on {view.where}.",
+        rows, {"data": DATA, "height": max(90, 22 * len(bars) + 20), "layer": layers},
+    )  # fmt: skip
+
+
+def _baselines(rows: Sequence[Row], x: Row, tip: Sequence[Row]) -> list[Row]:
+    """Lines across the chart, told apart by their dashes."""
+    names = [name for name in LINES if any(row["line"] == name for row in rows)]
+    if not names:
+        return []
+    dashes = {"domain": names, "range": [LINES[name] for name in names]}
+    legend = {"title": "line", "symbolType": "stroke", "symbolStrokeWidth": 2, "symbolStrokeColor": charts.SOFT}
+    dash = {"field": "line", "type": "nominal", "scale": dashes, "legend": legend}
+    drawn = {"type": "rule", "strokeWidth": 2, "color": charts.SOFT}
+    return [{"transform": [{"filter": "isValid(datum.line)"}], "mark": drawn,
+             "encoding": {"x": x, "strokeDash": dash, "tooltip": list(tip)}}]  # fmt: skip
+
+
 HALF, LASTED = "half failed by turn", "right before the first error"
 
 
@@ -199,7 +303,7 @@ def _counted(same: Sequence[AskedCell], cut_off: Sequence[KeptEpisode]) -> Row:
     if not same:
         return dict.fromkeys((HALF, f"{HALF}, 95 %", LASTED, "95 %", "right answers", "replies without an answer",
                               "tokens in", "tokens out", "seconds"))  # fmt: skip
-    found, half = metrics.summary(_kept(same)), half_failed([*_kept(same), *cut_off])
+    found, half = metrics.summary(_kept(same), _compat(same)), half_failed([*_kept(same), *cut_off])
     tokens, (low, high) = found["tokens"], found["avg_interval"]
     whole = is_whole(same[0])
     return {

@@ -28,6 +28,8 @@ CATALOGUE: dict[str, Drawing] = {
     "survival": Drawing(ASKED, asking.survival),
     "asked-positions": Drawing(ASKED, asking.by_position),
     "asked": Drawing(ASKED, asking.by_length),
+    "asked-lasted": Drawing(ASKED, asking.lasted),
+    "asked-violations": Drawing(ASKED, asking.violations),
     "diagnosed-positions": Drawing(DIAGNOSED, diagnosis.positions),
     "separation": Drawing(DIAGNOSED, diagnosis.separation),
     "failure": Drawing(DIAGNOSED, diagnosis.errors),

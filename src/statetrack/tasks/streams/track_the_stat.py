@@ -15,9 +15,14 @@ from numpy.typing import NDArray
 from statetrack.tasks import native
 from statetrack.tasks.base import SPLITS, Batch, Ints, Run, check_window
 from statetrack.tasks.facts import TaskFacts
+from statetrack.tasks.original import OriginalWords
 from statetrack.tasks.streams.numbers import VALUES, MedianTask, NumbersTask, twice_the_median
 
 ORIGINAL = "original"
+ABOUT = (
+    "You are going to see a sequence of numbers, one number in each message. Answer every message with the {} of all"
+    " the numbers that you have seen until then."
+)
 _BLOCK = 256  # rows at a time: their counts stay in the cache
 
 
@@ -88,6 +93,15 @@ class Median(MedianTask, TrackTheStat):
         " put in order. When their count is even there are two middle values, and the median is the arithmetic mean of"
         " these two, which may end in .5."
     )
+    original = OriginalWords(
+        ABOUT.format("median"),
+        "If you have seen an even number of numbers, answer with the arithmetic mean of the two that are in the middle"
+        " when all are sorted.",
+        ("the only number", "the mean of 7 and 12", "12 is in the middle of 7 12 30",
+         "the mean of 7 and 12 in 7 7 12 30", "12 is in the middle of 7 7 12 30 55",
+         "the mean of 12 and 30 in 7 7 12 30 41 55"),
+        "All numbers shown so far, sorted",
+    )  # fmt: skip
 
     def start(self) -> tuple[int, ...]:
         return ()
@@ -169,6 +183,13 @@ class Mode(TrackTheStat):
         "Report the running mode of all integers shown so far. The mode is the value that has been shown most often."
         " When several values share the highest count, report the largest of them."
     )
+    original = OriginalWords(
+        ABOUT.format("mode"),
+        "If several numbers are tied, answer with the largest of those.",
+        ("the only number", "4 and 9 are tied, and 9 is larger", "4 came twice, 9 once",
+         "4 and 9 are tied again", "61 came once, 9 twice", "4, 9 and 61 are tied, and 61 is the largest"),
+        "How often each number was shown so far",
+    )  # fmt: skip
     outputs = VALUES
 
     def start(self) -> tuple[int, ...]:
