@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +22,10 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def ask(evaluate: Evaluate, url: str) -> dict[str, Any]:
+def ask(evaluate: Evaluate, url: str, **more: Any) -> dict[str, Any]:
     given = {"model": "tiny", "base_url": f"{url}/chat/completions", "max_retries": 2, "num_concurrent": 1}
     return evaluate("local-chat-completions", ["c2_composition_gen"], limit=2, apply_chat_template=True,
-                    model_args=given)  # fmt: skip
+                    model_args=given, **more)  # fmt: skip
 
 
 def test_errors_in_the_harness_log(evaluate: Evaluate, caplog: pytest.LogCaptureFixture) -> None:
@@ -45,6 +46,15 @@ def test_replies_in_the_harness_samples(evaluate: Evaluate, caplog: pytest.LogCa
     samples = json.dumps(found["samples"], default=str)
     assert "***" in samples
     assert leaks(samples + caplog.text) == []
+
+
+def test_replies_in_the_harness_cache(evaluate: Evaluate, tmp_path: Path) -> None:
+    with serve(lambda n, body: good(ALL)) as server:
+        ask(evaluate, server.url, use_cache=str(tmp_path / "replies"))
+    [cache] = tmp_path.iterdir()
+    kept = cache.read_bytes().decode("latin-1")
+    assert "***" in kept
+    assert leaks(kept) == []
 
 
 def test_an_answer_inside_of_thinking_is_none(evaluate: Evaluate) -> None:

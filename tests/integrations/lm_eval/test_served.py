@@ -42,7 +42,13 @@ def right(body: dict[str, Any]) -> str:
     return str(sum(map(int, prompt.partition("Sequence: ")[2].partition("\n")[0].split())) % 2)
 
 
-@pytest.mark.parametrize("nothing", [good(None), good("")])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        good(None), good(""), good("0", "error"), good([{"type": "text"}]),
+        {"body": b'{"error": {"message": "overloaded"}}'}, {"body": b'{"choices": "none"}'},
+    ],
+)  # fmt: skip
 def test_what_a_server_did_not_answer_is_in_no_mean(evaluate: Evaluate, nothing: Answer) -> None:
     found = served(evaluate, lambda n, body: nothing if n == 1 else good(right(body)))
     assert (found["acc,none"], found["violations,none"], found["unanswered,none"]) == (1, 0, 1)

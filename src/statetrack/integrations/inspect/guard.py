@@ -18,17 +18,14 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import Model, ModelCall, ModelOutput
 
+from statetrack.asking.bodies import failure_in
 from statetrack.asking.secrets import guard, remember, scrub, scrub_error, scrubbed
 
 MOST_BYTES = 8 * 2**20  # of a body, as it comes over the wire
 MOST_PACKED = 2**16  # of a compressed one: gzip unpacks to at most a thousand times as much
 PACKINGS = ("gzip", "deflate")  # that are bounded so
 OK = 200
-LONGEST = 200  # characters of what a server says that are kept
 HISTORY = ("messages", "input", "contents", "prompt")  # in a request: our own words, and replies that were cleaned
-
-
-FAILED = ("abort", "aborted", "canceled", "cancelled", "error", "failed", "timeout")  # ends of a reply that is none
 
 
 class Unusable(Exception):
@@ -129,25 +126,6 @@ async def _read_guarded(response: Any) -> None:
         response._content = json.dumps(clean).encode()
     if response.status_code == OK and (why := failure_in(clean)):
         raise ServerFailed(why)
-
-
-def failure_in(body: Any) -> str | None:
-    """What a reply in the form of OpenAI's says of a failure; None where it says nothing of the kind.
-
-    >>> failure_in({"choices": [{"finish_reason": "error", "message": {"content": "17"}}]})
-    "a reply that ends with 'error'"
-    >>> failure_in({"choices": [{"finish_reason": "stop"}], "error": None})
-    """
-    if not isinstance(body, dict):
-        return None
-    choices = body.get("choices")
-    for told in (body, *(choices if isinstance(choices, list) else ())):
-        if isinstance(told, dict) and (error := told.get("error")):
-            words = error.get("message", error) if isinstance(error, dict) else error
-            return f"an error instead of a reply: {' '.join(str(words).split())[:LONGEST]}"
-        if isinstance(told, dict) and str(told.get("finish_reason")).lower() in FAILED:
-            return f"a reply that ends with {told['finish_reason']!r}"
-    return None
 
 
 def _bounded(response: Any) -> None:

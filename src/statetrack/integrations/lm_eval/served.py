@@ -7,6 +7,8 @@ from typing import Any
 from lm_eval.models.api_models import LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER, TemplateAPI
 
 from statetrack.asking.answers import marks_reasoning
+from statetrack.asking.bodies import failure_in
+from statetrack.asking.secrets import scrubbed
 
 
 def thinks(model: Any) -> bool:
@@ -23,6 +25,28 @@ def thinks(model: Any) -> bool:
 
 def is_served(model: Any) -> bool:
     return isinstance(getattr(model, "lm", model), TemplateAPI)
+
+
+def guard_replies(model: Any) -> None:
+    """Clean what a server says where it comes in: the harness keeps replies in its cache before a task sees them. One
+    that tells of a failure, or has no text, is none.
+    """
+    api = getattr(model, "lm", model)
+    if is_served(api) and not isinstance(api.parse_generations, _CleanReplies):
+        api.parse_generations = _CleanReplies(api.parse_generations)
+
+
+class _CleanReplies:
+    """A model's `parse_generations`."""
+
+    def __init__(self, parse: Any) -> None:
+        self.parse = parse
+
+    def __call__(self, outputs: Any, **more: Any) -> list[str | None]:
+        came = [
+            {} if failure_in(each) else scrubbed(each) for each in (outputs if isinstance(outputs, list) else [outputs])
+        ]
+        return [text if isinstance(text, str) else None for text in self.parse(outputs=came, **more)]
 
 
 def never_came(reply: str) -> bool:

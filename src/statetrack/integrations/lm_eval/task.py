@@ -26,7 +26,7 @@ from statetrack.integrations.lm_eval.definitions import LOGGER, group_of
 from statetrack.integrations.lm_eval.documents import Document, Generated
 from statetrack.integrations.lm_eval.metrics import UNANSWERED, aggregations, names
 from statetrack.integrations.lm_eval.options import HarnessOptions
-from statetrack.integrations.lm_eval.served import is_served, never_came, thinks
+from statetrack.integrations.lm_eval.served import guard_replies, is_served, never_came, thinks
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
 from statetrack.version import __version__
@@ -151,6 +151,7 @@ class Composition(Task):
         self.left_out, self.opened = {}, {}
         model = model_of_run()
         self.served = is_served(model)
+        guard_replies(model)
         if thinks(model):
             self._warn_of_thinking()
         super().build_all_requests(**{**arguments, "cache_requests": False, "rewrite_requests_cache": False})
