@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from statetrack.formatting import plural
@@ -18,6 +19,7 @@ PANELS = {  # a column and what its panel is called
 }  # fmt: skip
 POINTS = 32  # of a curve: a line in a panel of this size shows no more
 MOST_SEEDS = 3  # of a model and a length
+MOST_MARKS = 400  # of a length, in each panel; of more there are lines alone: a browser draws them sooner
 
 
 def curves(view: View) -> Figure | None:
@@ -36,10 +38,12 @@ def curves(view: View) -> Figure | None:
     }  # fmt: skip
     tip = charts.tips("model", "trained", "seed", "update", "length", "accuracy", "loss", "gradient_norm")
     unfolded = [*keep, {"fold": list(PANELS), "as": ["measure", "value"]}, {"filter": "isValid(datum.value)"}]
+    line, marks = charts.lines(series, x, y, tip, ("seed", "trained"))
+    many = max(Counter(row["trained"] for row in rows).values()) > MOST_MARKS
     spec = {
         "data": DATA, "params": params, "transform": unfolded, "facet": facet, "columns": 2,
         "resolve": {"scale": {"y": "independent"}},
-        "spec": {"height": 190, "layer": charts.lines(series, x, y, tip, ("seed", "trained"))},
+        "spec": {"height": 190, "layer": [line, marks][: 1 if many else 2]},
     }  # fmt: skip
     return Figure(
         f"{view.where}: how the trainings went",
