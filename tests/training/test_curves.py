@@ -78,6 +78,31 @@ def test_a_callback_changes_no_bit_of_the_training() -> None:
     assert alone.record.evaluations == heard.record.evaluations
 
 
+class Dropping(torch.nn.Module):
+    """A model of somebody's own that draws in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.drop, self.head = torch.nn.Embedding(2, 8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 2)
+
+    def forward(self, ids):
+        return self.head(self.drop(self.table(ids)))
+
+
+def test_nor_of_that_of_a_model_which_draws() -> None:
+    def meddles(check: TrainingCheck) -> None:
+        torch.manual_seed(7)
+        torch.rand(check.update)
+
+    def trained(**how):
+        torch.manual_seed(0)
+        return train("txc", Dropping(), length=8, settings=SHORT, words=0, **how)
+
+    alone, heard = trained(), trained(callback=meddles)
+    assert same_weights(alone.model, heard.model)
+    assert alone.record.training.curve == heard.record.training.curve
+
+
 def fails_at(update: int, told: list[TrainingCheck]):
     def logger(check: TrainingCheck) -> None:
         told.append(check)
