@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from dataclasses import FrozenInstanceError, asdict
 from pathlib import Path
 
@@ -76,6 +77,19 @@ def test_a_callback_changes_no_bit_of_the_training() -> None:
     assert same_weights(alone.model, heard.model)
     assert alone.record.training.curve == heard.record.training.curve
     assert alone.record.evaluations == heard.record.evaluations
+
+
+def test_the_seconds_of_a_callback_are_not_those_of_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost, honest = [0.0], time.monotonic
+    monkeypatch.setattr("time.monotonic", lambda: honest() + lost[0])
+
+    def slow(check: TrainingCheck) -> None:
+        lost[0] += 1000.0  # as if it had waited for a server
+
+    training = train("txc", MODEL, length=4, settings=SHORT, words=0, callback=slow).record.training
+    assert training.train_seconds is not None
+    assert training.train_seconds < 1000
+    assert lost[0] >= 3000
 
 
 class Dropping(torch.nn.Module):

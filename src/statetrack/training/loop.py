@@ -100,9 +100,9 @@ def fit(
     count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
     pending: list[Tensor] = []  # losses and norms still on the device
     report(run)
-    keeper.tell(callback, [row for row, p in enumerate(progress) if p.checks or p.done])
-    began, clock = time.monotonic(), run.seconds
     try:
+        keeper.tell(callback, [row for row, p in enumerate(progress) if p.checks or p.done])
+        began, clock = time.monotonic(), run.seconds
         while not run.done:
             # 1. a step
             rows = feed.get(wanted(run, count), count, wanted(run, count, ahead=1))
@@ -121,7 +121,7 @@ def fit(
                 run.seconds = clock + time.monotonic() - began
                 report(run)
                 keeper.save_when_due(last=run.done)
-                keeper.tell(callback, going_on)
+                began += keeper.tell(callback, going_on)
     except RuntimeError as error:
         if not ran_out_of_memory(error):
             raise
@@ -329,12 +329,13 @@ class Keeper:
         self.run.saved = max(p.step for p in self.run.progress)
         self.saved_at = time.monotonic()
 
-    def tell(self, callback: Callback | None, rows: list[int]) -> None:
-        """Tell the user's own function of the last check of these replicas."""
-        run = self.run
+    def tell(self, callback: Callback | None, rows: list[int]) -> float:
+        """Tell the user's own function of the last check of these replicas; gives the seconds that it took."""
+        run, began = self.run, time.monotonic()
         for row in rows if callback else []:
             assert callback is not None
             tell(callback, last_check(run.progress[row], run.seeds[row], run.floor, run.seconds), self.save_now)
+        return time.monotonic() - began
 
     def save_now(self) -> str:
         """Save, and say what was kept and how to go on."""
