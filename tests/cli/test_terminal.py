@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Callable
@@ -209,3 +210,22 @@ def test_a_page_that_no_browser_opens_is_named(
     output.open_page(tmp_path / "page.html")
     assert asked == [(tmp_path / "page.html").as_uri()]
     assert ("no browser was found" in capsys.readouterr().err) == (not found)
+
+
+def test_no_verb_prints_past_the_one_place_that_cleans() -> None:
+    """Names of files and texts of records may hold what a terminal obeys; `say` writes that out."""
+    for path in sorted(Path(output.__file__).parent.glob("*.py")):
+        tree = ast.parse(path.read_text())
+        calls = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call)
+                 and isinstance(node.func, ast.Name) and node.func.id == "print"]  # fmt: skip
+        assert not calls or path.name == "output.py", (path.name, calls)
+
+
+def test_a_file_whose_name_turns_the_terminal_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "\x1b[31mred.json").write_text("{}")
+    (tmp_path / f"{'a' * 20}.json").write_text('{"kind": "\x1b]0;title\x07"}')
+    for verb in ("status", "check", "results"):
+        main([verb, str(tmp_path)])
+        said = capsys.readouterr()
+        assert "\x1b" not in said.out + said.err
+        assert "\x07" not in said.out + said.err

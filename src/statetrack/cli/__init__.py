@@ -38,6 +38,7 @@ from statetrack.cli import (
     train,
 )
 from statetrack.cli.interrupts import CODE, Interrupted, program
+from statetrack.cli.output import say
 from statetrack.errors import VERBOSE, BadInput, show_cause
 from statetrack.formatting import visible
 from statetrack.version import __version__
@@ -86,7 +87,7 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # of the command line parser th
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"statetrack {__version__}")
+        say(f"statetrack {__version__}")
         raise typer.Exit
 
 
@@ -107,7 +108,7 @@ def _top(
     if verbose:
         os.environ[VERBOSE] = "1"
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        say(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = error.ctx.command_path if error.ctx else "statetrack"
         return _refuse(f"{error.format_message()} ({command} --help says more)")
     except Interrupted as stop:
-        print(f"statetrack: {visible(stop.line([*program(), *given]))}", file=sys.stderr)
+        say(f"statetrack: {visible(stop.line([*program(), *given]))}", file=sys.stderr)
         return CODE
     except (KeyboardInterrupt, typer.Abort):
         return CODE
@@ -157,5 +158,5 @@ def _interrupt(number: int, frame: object) -> None:
 
 def _refuse(message: str) -> int:
     line = visible(" ".join(message.split()))
-    print(f"statetrack: {line}", file=sys.stderr)
+    say(f"statetrack: {line}", file=sys.stderr)
     return 2

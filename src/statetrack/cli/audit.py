@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from statetrack.cli.output import print_json
+from statetrack.cli.output import print_json, say
 from statetrack.formatting import plural
 
 CONVENTION = {
@@ -37,7 +37,7 @@ def command(
     if as_json:
         print_json(result.facts)
     else:
-        print("\n".join([*_lines(result.facts), *_findings(result.findings)]))
+        say("\n".join([*_lines(result.facts), *_findings(result.findings)]))
     return 0 if result.clean else 1
 
 

@@ -10,7 +10,7 @@ import typer
 
 from statetrack import trust
 from statetrack.cli.options import TrustCode, TrustedCode
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
 from statetrack.files import check_parent, write_whole
 from statetrack.formatting import plural, short_names
@@ -87,9 +87,9 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
     if as_json:
         print_json(_plain(found))
     else:
-        print(found.sentence)
+        say(found.sentence)
         if found.proof:
-            print(f"The proof: {target} (statetrack verify {target} {weights})")
+            say(f"The proof: {target} (statetrack verify {target} {weights})")
 
 
 def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, as_json: bool) -> int:
@@ -124,7 +124,7 @@ def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, as_json: boo
                  each.outcome, _by(each)] for record, each in found]  # fmt: skip
         print_table(["task", "model", "trained", "seed", "outcome", "by"], rows, groups=2)
         for line in left:
-            print(f"left out: {line}")
+            say(f"left out: {line}")
     return 0
 
 
@@ -174,12 +174,12 @@ def verify(
     try:
         found = checked(proof, held)
     except Refused as error:
-        print(f"{proof}: refused: {error}")
+        say(f"{proof}: refused: {error}")
         return 1
-    print(f"{proof} holds: these weights, run as {found.model}, answer {found.task} rightly after every word, "
+    say(f"{proof} holds: these weights, run as {found.model}, answer {found.task} rightly after every word, "
           "of any length.")  # fmt: skip
     float32 = "which covers float32" if found.covers_float32 else "which does not cover float32"
-    print(f"Steps may be off by {found.epsilon:g} in each number of the state, {float32} (off by at most "
+    say(f"Steps may be off by {found.epsilon:g} in each number of the state, {float32} (off by at most "
           f"{found.float32:.1e}), and logits by {found.margin / 2:.3g}. {plural(found.regions, 'region')}, "
           f"{plural(found.states, 'state')} of the product with the task.")  # fmt: skip
     return 0

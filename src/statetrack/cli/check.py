@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from statetrack.cli.output import print_json
+from statetrack.cli.output import print_json, say
 from statetrack.formatting import plural
 
 
@@ -30,9 +30,9 @@ def command(
     else:
         for what, lines in (("damaged", found.damaged), ("stale", found.stale), ("foreign", found.foreign)):
             for line in lines:
-                print(f"{what}: {line}")
+                say(f"{what}: {line}")
         for conflict in found.conflicts:
-            print(f"conflict: {conflict} differs")
+            say(f"conflict: {conflict} differs")
         counted = f"{plural(found.records, 'record')} and {plural(found.weights, 'file')} of weights are whole"
-        print(f"{folder}: {counted}; {len(found.damaged)} damaged, {len(found.conflicts)} in conflict")
+        say(f"{folder}: {counted}; {len(found.damaged)} damaged, {len(found.conflicts)} in conflict")
     return 1 if found.damaged or found.conflicts else 0

@@ -9,6 +9,7 @@ import typer
 
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TaskText
+from statetrack.cli.output import say
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.progress import progress
@@ -50,4 +51,4 @@ def command(
     untouched = Interrupted(f"nothing was written: {out or hf} is as it was", goes_on=False)
     with telling(lambda: untouched), progress("words bar count left", chosen.name, count) as move:
         write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows), overwrite=overwrite)
-    print(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")
+    say(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack.cli.interrupts import Interrupted, program, telling
-from statetrack.cli.output import open_page, print_table
+from statetrack.cli.output import open_page, print_table, say
 from statetrack.cli.sweep import watch
 from statetrack.errors import MissingExtra, need
 from statetrack.formatting import first_sentence, fixed
@@ -58,23 +58,23 @@ def command(
         look_into(out, records)
         write_report(out, open_report)
     name = " ".join(program())
-    print(f"Next: {name} list tasks, {name} show s5, {name} train --help")
+    say(f"Next: {name} list tasks, {name} show s5, {name} train --help")
 
 
 def show_rows() -> None:
     """A row of three tasks with its answers, worked out by the exact machines."""
     from statetrack.tasks import task
 
-    print("What is tracked: a row of inputs, and the right answer after each of them.\n")
+    say("What is tracked: a row of inputs, and the right answer after each of them.\n")
     for text in ("txc", "s5", "track_the_stat.median"):
         example = task(text)
         batch = example.sample(length=10, count=1, seed=0)
-        print(f"{example.name}: {first_sentence(type(example).__doc__)}")
+        say(f"{example.name}: {first_sentence(type(example).__doc__)}")
         for word, symbols, write in (
             ("in ", batch.inputs, example.symbol_text),
             ("out", batch.targets, example.answer_text),
         ):
-            print(f"  {word} " + " ".join(f"{write(int(symbol)):>5}" for symbol in symbols[0]))
+            say(f"  {word} " + " ".join(f"{write(int(symbol)):>5}" for symbol in symbols[0]))
 
 
 def train(out: Path) -> list[TrainingRecord]:
@@ -83,11 +83,11 @@ def train(out: Path) -> list[TrainingRecord]:
     from statetrack.sweeps import Options, read, run
 
     sweep = read(SWEEP)
-    print(f"\nTraining {len(sweep.entries)} small models into {out}, on all cores; it takes a few minutes.", flush=True)
+    say(f"\nTraining {len(sweep.entries)} small models into {out}, on all cores; it takes a few minutes.", flush=True)
     with watch(sweep.name) as show:
         tally = run(sweep, out, Options(device="cpu", together=TOGETHER), show)
     for failure in tally.failures:
-        print(f"failed: {failure.cell}: {failure.reason}")
+        say(f"failed: {failure.cell}: {failure.reason}")
     store = Store(out)
     return [record for cell in sweep.cells if isinstance(record := store.read(cell), TrainingRecord)]
 
@@ -106,13 +106,13 @@ def show_table(task: str, records: list[TrainingRecord]) -> None:
     floor = {length: end_floor(task, length) or 0.0 for length in lengths}
     seeds = len({record.cell.seed for record in records})
     seeds_text = f"median of {seeds} seeds" if seeds > 1 else "one seed"
-    print(f"\n{ASKED[task]} Trained on {records[0].cell.length} inputs, {seeds_text}:\n")
+    say(f"\n{ASKED[task]} Trained on {records[0].cell.length} inputs, {seeds_text}:\n")
     lines = [
         [model, MODELS.get(model, ""), *(fixed(accuracies[n]) for n in lengths)] for model, accuracies in rows.items()
     ]
     lines.append(["the best guess", "the floor", *(fixed(floor[n]) for n in lengths)])
     print_table(["accuracy at the end of rows of", "", *(f"{n}" for n in lengths)], lines)
-    print(said(separation(records), {model: reach(same).reach for model, same in trained.items()}))
+    say(said(separation(records), {model: reach(same).reach for model, same in trained.items()}))
 
 
 def said(contrast: ModelContrast | None, reached: dict[str, int]) -> str:
@@ -137,7 +137,7 @@ def look_into(out: Path, records: Sequence[TrainingRecord]) -> None:
     chosen = {cell.subject: cell for cell in cells if cell.task == "txc" and cell.subject in LOOKED_INTO}
     if not chosen:
         return
-    print("\nWhy (diagnosed):", flush=True)
+    say("\nWhy (diagnosed):", flush=True)
     with ProcessPoolExecutor(min(len(chosen), os.cpu_count() or 1), get_context("spawn")) as pool:
         list(pool.map(_diagnose, [out] * len(chosen), [cell.key for cell in chosen.values()]))
     store = Store(out)
@@ -145,7 +145,7 @@ def look_into(out: Path, records: Sequence[TrainingRecord]) -> None:
     for name in LOOKED_INTO:
         diagnosis = of_cell(store, chosen[name]) if name in chosen else None
         if diagnosis:
-            print(f"  {name}: {diagnosis.sentences[0]}")
+            say(f"  {name}: {diagnosis.sentences[0]}")
 
 
 def _diagnose(folder: Path, key: str) -> None:
@@ -164,9 +164,9 @@ def write_report(out: Path, show: bool) -> None:
     try:
         done = report(out, title="Who keeps track of state, and how far?", command=f"statetrack demo --out {out}")
     except MissingExtra as error:
-        print(f"\nNo report: {error}")
+        say(f"\nNo report: {error}")
         return
     path = done.html.resolve()
-    print(f"\nThe report, with every figure: {path}\n  open it in a browser: {path.as_uri()}")
+    say(f"\nThe report, with every figure: {path}\n  open it in a browser: {path.as_uri()}")
     if show:
         open_page(path)

@@ -13,7 +13,7 @@ import typer
 from statetrack import trust
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
 from statetrack.formatting import plural, short_names
 from statetrack.progress import progress
@@ -89,34 +89,34 @@ def _kept(seen: Sequence[FolderProgress], folder: Path) -> Interrupted:
 def _print(comparison: Comparison, folder: Path, keys: tuple[str, ...]) -> None:
     """A line for each cell, what compares them, and all that is said of cells that were asked for by key."""
     if not comparison.cells and not comparison.left_out:
-        print(f"{folder} holds no cells; `statetrack train TASK MODEL --out {folder}` makes one")
+        say(f"{folder} holds no cells; `statetrack train TASK MODEL --out {folder}` makes one")
         return
     headers = ["task", "model", "trained", "seed", "conclusion", "90 % up to", "predicted", "machine", "why"]
     names = short_names(entry[name] for entry in comparison.cells for name in ("task", "model"))
     rows = [_row(entry | {name: names[entry[name]] for name in ("task", "model")}) for entry in comparison.cells]
     if sys.stdout.isatty():  # sentences would squeeze the other columns of a narrow window
         print_table(headers[:-1], [row[:-1] for row in rows], groups=2)
-        print()
-        print(*(f"{', '.join(row[:2])}, trained at {row[2]}, seed {row[3]}: {row[-1]}" for row in rows), sep="\n")
+        say()
+        say(*(f"{', '.join(row[:2])}, trained at {row[2]}, seed {row[3]}: {row[-1]}" for row in rows), sep="\n")
     else:
         print_table(headers, rows)
     for entry in comparison.cells:
         if keys and entry["key"].startswith(keys):
-            print(f"\n{entry['task']}, {entry['model']}, trained at {entry['trained']}, seed {entry['seed']}")
-            print(*(f"  {sentence}" for sentence in entry["sentences"]), sep="\n")
+            say(f"\n{entry['task']}, {entry['model']}, trained at {entry['trained']}, seed {entry['seed']}")
+            say(*(f"  {sentence}" for sentence in entry["sentences"]), sep="\n")
     if not keys:
         _print_comparison(comparison)
     for left in comparison.left_out:
-        print(f"left out: {left.what}: {left.why}", file=sys.stderr)
-    print(f"\n{len(comparison.cells)} diagnosed, {len(comparison.left_out)} left out; in {folder / 'diagnosis'}")
+        say(f"left out: {left.what}: {left.why}", file=sys.stderr)
+    say(f"\n{len(comparison.cells)} diagnosed, {len(comparison.left_out)} left out; in {folder / 'diagnosis'}")
 
 
 def _print_comparison(comparison: Comparison) -> None:
     for table in comparison.ablations:
-        print(f"\n{table['base']} on {table['task']} at {table['length']}: {table['says']}")
+        say(f"\n{table['base']} on {table['task']} at {table['length']}: {table['says']}")
     judged = [pattern for pattern in comparison.patterns if pattern["task"]]
     if judged:
-        print()
+        say()
         place = ("section", "says", "task", "subject")
         rows = [[pattern[name] for name in place] + _outcome(pattern) for pattern in judged]
         print_table(["section", "the document expects", "task", "model", "outcome", "why"], rows, groups=2)

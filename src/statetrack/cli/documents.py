@@ -9,7 +9,7 @@ import typer
 
 from statetrack import trust
 from statetrack.cli.options import TrustCode, TrustedCode
-from statetrack.cli.output import print_json
+from statetrack.cli.output import print_json, say
 
 
 def command(
@@ -35,12 +35,12 @@ def command(
         return
     for entry in told:
         place = f" ({entry['where']})" if entry["where"] else ""
-        print(f"{entry['key']}: section {entry['section']}: {entry['says']}{place}")
+        say(f"{entry['key']}: section {entry['section']}: {entry['says']}{place}")
         before = f" (by rules 1: {entry['before']})" if entry["before"] else ""
         by = "by argument: " if entry["by_argument"] else ""
-        print(f"    {entry['outcome']}{before}: {by}{entry['why']}")
+        say(f"    {entry['outcome']}{before}: {by}{entry['why']}")
         if entry["remark"]:
-            print(f"    beside it: {entry['remark']}")
+            say(f"    beside it: {entry['remark']}")
 
 
 def judged(folder: Path | None) -> list[dict[str, Any]]:

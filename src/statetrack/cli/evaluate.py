@@ -12,7 +12,7 @@ from statetrack import trust
 from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
 from statetrack.formatting import plural, short_names
 from statetrack.progress import progress
@@ -134,11 +134,11 @@ def read_lengths(text: str) -> tuple[int, ...]:
 def _print_one(found: Evaluated, out: Path | None) -> None:
     from statetrack.training.evaluated import HEADERS, about, lengths_shown, reasons
 
-    print(about(found.record))
+    say(about(found.record))
     print_table(HEADERS, lengths_shown(found.rows))
-    print(*reasons(found.rows), f"hard words: {found.record.on_words}", sep="\n")
+    say(*reasons(found.rows), f"hard words: {found.record.on_words}", sep="\n")
     if out:
-        print(f"\n1 result in {out}: {found.record.cell.key}")
+        say(f"\n1 result in {out}: {found.record.cell.key}")
 
 
 def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str, as_json: bool) -> int:
@@ -162,14 +162,14 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
     if not tally.records and len(tally.left_out) == 1:
         raise BadInput(f"{tally.left_out[0].what}: {tally.left_out[0].why}")
     for left in tally.left_out:
-        print(f"left out: {left.what}: {left.why}", file=sys.stderr)
+        say(f"left out: {left.what}: {left.why}", file=sys.stderr)
     if not tally.records:
         raise BadInput(f"no cell of {folder} could be evaluated" if tally.left_out else f"{folder} holds no cells")
     if as_json:
         print_json(_plain(tally))
     else:
         _print_folder(tally, wanted)
-        print(f"\n{plural(tally.grown, 'record')} of {folder} {'has' if tally.grown == 1 else 'have'} grown; "
+        say(f"\n{plural(tally.grown, 'record')} of {folder} {'has' if tally.grown == 1 else 'have'} grown; "
               f"{len(tally.records) - tally.grown:,} held it already; {len(tally.left_out):,} left out")  # fmt: skip
     return 1 if any(left.code not in (*HARMLESS, CANNOT) for left in tally.left_out) else 0
 
@@ -194,10 +194,10 @@ def _print_folder(tally: FolderTally, wanted: Wanted) -> None:
     headers = ["task", "model", "trained", "seed", "tested", "accuracy", "95 %", "floor", "solved"]
     print_table(headers, rows, groups=2)
     if wanted.words != 0:
-        print()
+        say()
         for record in tally.records:
             cell = record.cell
-            print(f"{names[cell.task]}, {names[cell.subject]}, trained at {cell.length:,}, seed {cell.seed}: "
+            say(f"{names[cell.task]}, {names[cell.subject]}, trained at {cell.length:,}, seed {cell.seed}: "
                   f"{record.on_words}")  # fmt: skip
 
 

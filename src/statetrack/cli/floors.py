@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli import completion
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.formatting import fixed
 
 LENGTHS = (16, 64, 256, 1024, 2048)
@@ -35,7 +35,7 @@ def command(
     if as_json:
         print_json([of_task.to_dict() for of_task in all_floors] if texts else _rows())
     elif texts:
-        print("\n".join(f"{text}, length {length}\n{of_task.text()}" for text, of_task in zip(texts, all_floors)))
+        say("\n".join(f"{text}, length {length}\n{of_task.text()}" for text, of_task in zip(texts, all_floors)))
     else:
         rows = _rows()
         print_table(list(rows[0]), [[row.pop("T"), *(fixed(value, 4) for value in row.values())] for row in rows])

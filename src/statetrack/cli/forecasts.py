@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from statetrack.cli.output import print_table
+from statetrack.cli.output import print_table, say
 from statetrack.formatting import plural, short_names
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ MEGA, GIGA = 1e6, 1e9
 def show(ahead: Forecast) -> None:
     """The table and what it comes to, or that nothing is known."""
     if not ahead.left:
-        print("\nforecast: nothing is left to do")
+        say("\nforecast: nothing is left to do")
         return
-    print(f"\nforecast for {ahead.where.device}, from what cells took there before")
+    say(f"\nforecast for {ahead.where.device}, from what cells took there before")
     names = short_names(name for kind in ahead.kinds for name in (kind.entry.cell.task, kind.entry.cell.subject))
     headers = ["task", "model", "length", "protocol", "to do", "there", "seconds each", "memory", "from"]
     print_table(headers, [_row(kind, names) for kind in ahead.kinds])
     for line in totals(ahead):
-        print(line)
+        say(line)
 
 
 def _row(kind: KindForecast, names: dict[str, str]) -> list[str]:

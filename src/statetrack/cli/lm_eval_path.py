@@ -6,6 +6,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from statetrack.cli.output import say
+
 
 def command() -> None:
     """Print the folder with our tasks for lm-evaluation-harness.
@@ -18,7 +20,7 @@ def command() -> None:
     from statetrack.integrations.lm_eval.definitions import FOLDER, folder
 
     place = folder()
-    print(place)
+    say(place)
     harness = importlib.util.find_spec("lm_eval")
     if harness and harness.origin and Path(harness.origin).parents[1].resolve() / FOLDER == place:
-        print("lm_eval has these tasks already: --include_path is not needed", file=sys.stderr)
+        say("lm_eval has these tasks already: --include_path is not needed", file=sys.stderr)

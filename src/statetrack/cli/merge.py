@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from statetrack.cli.output import say
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ def report(joined: MergeSummary, out: Path) -> int:
     from statetrack.verdicts.comparison import compare_again
 
     for damage in joined.damaged:
-        print(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
+        say(f"damaged, left out: {damage.path}: {damage.why}", file=sys.stderr)
     for conflict in joined.conflicts:
-        print(f"conflict, kept aside: {conflict} differs", file=sys.stderr)
+        say(f"conflict, kept aside: {conflict} differs", file=sys.stderr)
     there = f"{joined.kept} {'was' if joined.kept == 1 else 'were'} there already"
     more = f"; {plural(joined.evaluations, 'evaluation')} added to them" if joined.evaluations else ""
     noun = "diagnosis" if joined.diagnoses == 1 else "diagnoses"
     diagnosed = f"; {joined.diagnoses:,} {noun} taken" if joined.diagnoses else ""
     if joined.diagnoses:
         compare_again(Store(out))
-    print(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{more}{diagnosed}")
+    say(f"{out}: {plural(joined.taken, 'cell')} taken, {there}{more}{diagnosed}")
     return 1 if joined.conflicts else 0

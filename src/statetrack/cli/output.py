@@ -17,6 +17,13 @@ UNBROKEN = 16  # a cell of at most this many characters stays on one line
 Row = Sequence[str]
 
 
+def say(*parts: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
+    """`print` for what may hold words from elsewhere, as names of files and texts of records do: a terminal obeys no
+    control character in them.
+    """
+    print(*(visible(str(part)) for part in parts), sep=sep, end=end, file=file, flush=flush)
+
+
 def print_json(fields: Any) -> None:
     """One JSON value; NaN and infinity, which not every program can read, are refused."""
     text = json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
@@ -109,4 +116,4 @@ def open_page(path: Path) -> None:
     import webbrowser
 
     if not webbrowser.open(path.resolve().as_uri()):
-        print(f"note: no browser was found to open {path}", file=sys.stderr)
+        say(f"note: no browser was found to open {path}", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.merge import report
+from statetrack.cli.output import say
 from statetrack.formatting import plural
 
 
@@ -35,12 +36,12 @@ def command(
     from statetrack.results.parts import size_in_bytes
 
     if part_size is None:
-        print(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
+        say(f"{archive}: {plural(pack(folder, archive, weights, checkpoints, diagnoses), 'cell')}")
         return
     cells, parts = pack_parts(folder, archive, size_in_bytes(part_size), weights, checkpoints, diagnoses)
     for part in parts:
-        print(f"{part}: {part.stat().st_size:,} bytes")
-    print(f"{plural(cells, 'cell')} in {plural(len(parts), 'part')}")
+        say(f"{part}: {part.stat().st_size:,} bytes")
+    say(f"{plural(cells, 'cell')} in {plural(len(parts), 'part')}")
 
 
 def unpack(

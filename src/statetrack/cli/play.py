@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from statetrack.cli.options import TaskText
+from statetrack.cli.output import say
 from statetrack.errors import unknown
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def command(
         raise unknown("history", history, ("hidden", "shown"))
     rules, chosen = Rules(compat=compat), tasks.task(task)
     game = dialogue(chosen, rules, sample, length)
-    print(_wrapped(f"{game.system}\n\nHere you type the answer alone; its frame is added. Ctrl-C ends the game."))
+    say(_wrapped(f"{game.system}\n\nHere you type the answer alone; its frame is added. Ctrl-C ends the game."))
     reader = Reader(hide=history == "hidden", state=state)
     human = Human(reader.read)
     try:
@@ -52,7 +53,7 @@ def command(
         records = ask(chosen, rules, Explicit(human) if state else human, [sample], length=length, out=out)
     except (EOFError, KeyboardInterrupt):
         kept = f"; the same command goes on from there, with its result in {out}" if out and reader.answered else ""
-        print(f"\nended by you after {reader.answered} answers{kept}")
+        say(f"\nended by you after {reader.answered} answers{kept}")
         raise typer.Exit(130) from None
     _print_end(records[0].episode, game, compat)
 
@@ -72,10 +73,10 @@ class Reader:
     def read(self, request: Request) -> str:
         number = 1 + request.dialogue.turns.index(request.turn)
         if self.hide and sys.stdout.isatty():
-            print(CLEAR, end="")
+            sys.stdout.write(CLEAR)
         if self.state:
             label = "" if request.dialogue.rules.compat else "state: "
-            print(f"{label}{request.dialogue.state_message(request.turn)}")
+            say(f"{label}{request.dialogue.state_message(request.turn)}")
         answer = ""
         while not answer:
             answer = input(f"{number:>3}. {request.turn.text}   {request.dialogue.wording.tag}: ").strip()
@@ -89,7 +90,7 @@ def _print_end(episode: EpisodeRecord, game: Dialogue, compat: bool) -> None:
 
     answered = max_length(episode, compat)
     if episode.ended == DONE:
-        print(f"\nAll {episode.asked} right. max_length {answered}")
+        say(f"\nAll {episode.asked} right. max_length {answered}")
         return
     turn = [turn for turn in game.turns if turn.target is not None][episode.max_length]
-    print(f"\nThe answer was {game.reply(turn)}. max_length {answered} of {episode.asked}")
+    say(f"\nThe answer was {game.reply(turn)}. max_length {answered} of {episode.asked}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli.options import ModelText, TaskText
-from statetrack.cli.output import print_json
+from statetrack.cli.output import print_json, say
 
 
 def command(
@@ -28,4 +28,4 @@ def command(
     if as_json:
         print_json(prediction.to_dict())
     else:
-        print(prediction.text())
+        say(prediction.text())

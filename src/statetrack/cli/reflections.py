@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from statetrack.cli import completion
-from statetrack.cli.output import print_json
+from statetrack.cli.output import print_json, say
 
 
 def command(
@@ -31,4 +31,4 @@ def command(
         return
     for text, least in needed.items():
         bound = "" if least.exact else " at most"
-        print(f"{text:10}{bound} {least.least} reflections per token in one head, {least.each} each in {least.heads}")
+        say(f"{text:10}{bound} {least.least} reflections per token in one head, {least.each} each in {least.heads}")

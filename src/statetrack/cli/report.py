@@ -11,7 +11,7 @@ import typer
 
 from statetrack import trust
 from statetrack.cli.options import TrustCode, TrustedCode
-from statetrack.cli.output import open_page
+from statetrack.cli.output import open_page, say
 from statetrack.formatting import plural
 
 
@@ -38,13 +38,13 @@ def command(
         done = report(folder, out, figures=figures, latex=latex, title=title, command=typed)
     figured = plural(len(done.page.figures), "figure")
     size = done.html.stat().st_size / 1e6
-    print(f"{done.html}: {figured}, {plural(len(done.page.tables), 'table')}, {size:.1f} MB")
-    print(f"{done.markdown}: the summary")
+    say(f"{done.html}: {figured}, {plural(len(done.page.tables), 'table')}, {size:.1f} MB")
+    say(f"{done.markdown}: the summary")
     if figures:
-        print(f"{figures}: {plural(len(done.figures), 'file')} of figures (PNG, SVG, PDF, CSV)")
+        say(f"{figures}: {plural(len(done.figures), 'file')} of figures (PNG, SVG, PDF, CSV)")
     if done.tables:
-        print(f"{latex or figures}: {plural(len(done.tables), 'table')} as LaTeX")
+        say(f"{latex or figures}: {plural(len(done.tables), 'table')} as LaTeX")
     for notice in done.page.notices:
-        print(f"note: {notice}")
+        say(f"note: {notice}")
     if open_browser:
         open_page(done.html)

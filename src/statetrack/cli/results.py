@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from statetrack.cli.output import print_table
+from statetrack.cli.output import print_table, say
 from statetrack.formatting import fixed, not_ours, plural, short_names, shortened
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def command(
     if csv:
         count = save_csv(table, list(kinds), sys.stdout if str(csv) == "-" else csv)
         if str(csv) != "-":
-            print(f"{csv}: {plural(count, 'row')}")
+            say(f"{csv}: {plural(count, 'row')}")
     if parquet:
-        print(f"{parquet}: {plural(save_parquet(table, kinds, parquet), 'row')}")
+        say(f"{parquet}: {plural(save_parquet(table, kinds, parquet), 'row')}")
     if csv or parquet:
         return
     if long and table:
@@ -63,7 +63,7 @@ def command(
         told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
         _print((*SHOWN, BROKEN), told)
     if not print_brought(store) and not any(shown):
-        print(f"{folder} holds no results yet")
+        say(f"{folder} holds no results yet")
 
 
 def _trained(store: Store) -> set[str]:
@@ -74,11 +74,11 @@ def _trained(store: Store) -> set[str]:
     trained = set()
     for key, entry in store.entries():
         if isinstance(entry, Damage):
-            print(f"damaged, left out: {entry}", file=sys.stderr)
+            say(f"damaged, left out: {entry}", file=sys.stderr)
         elif entry.cell.kind == TRAIN:
             trained.add(key)
     if foreign := store.foreign():
-        print(not_ours(foreign), file=sys.stderr)
+        say(not_ours(foreign), file=sys.stderr)
     return trained
 
 
@@ -103,7 +103,7 @@ def print_brought(store: Store) -> bool:
                    BROKEN: shortened(found[row["key"]].broken_by, 14)}
             for row in long_rows(found.values(), tested) if row["solved"] is not None]  # fmt: skip
     if rows:
-        print("evaluated, not trained here:")
+        say("evaluated, not trained here:")
         _print(("task", "model", "weights", *SHOWN_BROUGHT, BROKEN), rows)
     return bool(rows)
 

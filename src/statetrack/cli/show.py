@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from statetrack.cli.options import TaskText
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from statetrack.tasks import Task
@@ -44,8 +44,8 @@ def command(
         print_json({**facts, "passport": the_passport.to_dict(), "floors": scores.to_dict()})
         return
     _print(facts)
-    print(f"\nWhat it is:\n{the_passport.text()}")
-    print(f"\nWhat a guess scores at length {length}:\n{scores.text()}")
+    say(f"\nWhat it is:\n{the_passport.text()}")
+    say(f"\nWhat a guess scores at length {length}:\n{scores.text()}")
 
 
 def _passports(selector: str, as_json: bool) -> None:
@@ -56,7 +56,7 @@ def _passports(selector: str, as_json: bool) -> None:
     if as_json:
         print_json([passport.to_dict() for passport in passports.values()])
     else:
-        print("\n".join(f"== {name}\n{passport.text()}" for name, passport in passports.items()))
+        say("\n".join(f"== {name}\n{passport.text()}" for name, passport in passports.items()))
 
 
 def _facts(task: Task) -> dict[str, Any]:
@@ -131,20 +131,20 @@ def _sized(facts: dict[str, Any], name: str) -> str:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    print(f"{facts['task']}: {facts['title']}\n\n{facts['about']}\n")
+    say(f"{facts['task']}: {facts['title']}\n\n{facts['about']}\n")
     _print_lines({**{name: _sized(facts, name) for name in ("inputs", "classes")}, **facts["parameters"]})
     if "group" in facts:
-        print(f"\nIts group, {facts['group']['usual_name']}:")
+        say(f"\nIts group, {facts['group']['usual_name']}:")
         product = " x ".join(f"Z{order}" for order in facts["group"].get("abelianisation", [])) or "trivial"
         _print_lines({**facts["group"], "abelianisation": product})
-    print("\nAn example, worked out:")
+    say("\nAn example, worked out:")
     print_table(["t", "input", "in words", "class", "answer"], [list(row.values()) for row in facts["example"]])
 
 
 def _print_lines(facts: dict[str, Any]) -> None:
     width = max(map(len, facts)) + 2
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):{width}}{_text(value)}")
+        say(f"{name.replace('_', ' '):{width}}{_text(value)}")
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput
 from statetrack.formatting import not_ours, plural, visible
 
@@ -76,7 +76,7 @@ def redrawn(standing: Status) -> None:
     page = _Page()
     with redirect_stdout(page):
         show(standing)
-        print(time.strftime("seen at %H:%M:%S; Ctrl-C ends the watch, and nothing else"))
+        say(time.strftime("seen at %H:%M:%S; Ctrl-C ends the watch, and nothing else"))
     lines = page.getvalue().splitlines()
     sys.stdout.write(HOME + "".join(f"{line}{REST_OF_LINE}\n" for line in lines) + REST_OF_SCREEN)
     sys.stdout.flush()
@@ -101,7 +101,7 @@ def line_by_line() -> Callable[[Status], None]:
         if standing.checkpoints:
             line += f", {plural(len(standing.checkpoints), 'checkpoint')}"
         if line != last:
-            print(f"{line}{_left(standing)}", flush=True)
+            say(f"{line}{_left(standing)}", flush=True)
         last = line
 
     return tell
@@ -123,24 +123,24 @@ def show(standing: Status) -> None:
     print_table(["sweep", *ORDER], rows)
     if any(standing.counts[name] for name in ("missing", "running", "failed")):
         units = f"{standing.workers} at work now" if standing.workers else "nobody is at work now, so for one worker"
-        print(f"time left: {duration(standing.seconds_left)} ({units})")
+        say(f"time left: {duration(standing.seconds_left)} ({units})")
     _show_checkpoints(standing)
     for reason, count in standing.skipped.items():
-        print(f"skipped {count}: {reason}")
+        say(f"skipped {count}: {reason}")
     for line in by_reason(standing.failures):
-        print(line)
+        say(line)
     for holder in standing.still:
-        print(f"not moving: {holder}")
+        say(f"not moving: {holder}")
     for damage in standing.damaged:
-        print(f"damaged: {damage}")
+        say(f"damaged: {damage}")
     if standing.foreign:
-        print(not_ours(standing.foreign))
+        say(not_ours(standing.foreign))
 
 
 def _show_checkpoints(standing: Status) -> None:
     """Of trainings that are under way, or were cut off: the same command goes on from there."""
     latest = sorted(standing.checkpoints, key=lambda each: -each.saved)
     for checkpoint in latest[:MOST_NAMED]:
-        print(f"checkpoint: {visible(checkpoint.described())}")
+        say(f"checkpoint: {visible(checkpoint.described())}")
     if len(latest) > MOST_NAMED:
-        print(f"and {plural(len(latest) - MOST_NAMED, 'checkpoint')} more")
+        say(f"and {plural(len(latest) - MOST_NAMED, 'checkpoint')} more")

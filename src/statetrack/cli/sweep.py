@@ -14,6 +14,7 @@ from statetrack import trust
 from statetrack.cli import completion, forecasts
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
+from statetrack.cli.output import say
 from statetrack.errors import BadInput, shortened
 from statetrack.formatting import plural
 
@@ -83,9 +84,9 @@ def command(
     options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds, cell_seconds)
     options.check()
     if dry_run:
-        print(f"{sweep.name}: {plural(len(sweep.entries), 'cell')}")
+        say(f"{sweep.name}: {plural(len(sweep.entries), 'cell')}")
         for entry in sweep.entries:
-            print(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
+            say(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
         forecasts.show(forecast(sweep, Store(out) if out.is_dir() else None, where(options)))
         return 0
     trusting, seen = trust.trusting(*(trusted or ()), everything=trust_code), Seen()
@@ -94,7 +95,7 @@ def command(
         tally = run(sweep, out, options, seen.also(show))
     code = summary(tally, out)
     if line := forecasts.compared(ahead, tally.seconds):
-        print(line)
+        say(line)
     if any(cell.kind == ASK for cell in sweep.cells):
         print_asked(Store.existing(out))
     return code
@@ -141,9 +142,9 @@ def summary(tally: SweepProgress, out: Path) -> int:
     left = tally.total - tally.settled
     counts = [f"{tally.finished} done", f"{tally.counts[FAILED]} failed", f"{tally.counts[SKIPPED]} skipped"]
     before = f"{tally.found} {'was' if tally.found == 1 else 'were'} there before"
-    print(f"{plural(tally.total, 'cell')}: {', '.join(counts)}, {left} left; {before}. Results in {out}")
+    say(f"{plural(tally.total, 'cell')}: {', '.join(counts)}, {left} left; {before}. Results in {out}")
     for line in by_reason(tally.failures):
-        print(line, file=sys.stderr)
+        say(line, file=sys.stderr)
     return 1 if left or tally.counts[FAILED] else 0
 
 

@@ -10,7 +10,7 @@ import typer
 
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import ModelText, TaskText
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
 from statetrack.formatting import fixed, plural, short_names, verb
 
@@ -69,7 +69,7 @@ def command(
     else:
         print_results(results)
         if out:
-            print(f"\n{plural(len(results), 'result')} in {out}")
+            say(f"\n{plural(len(results), 'result')} in {out}")
 
 
 def kept(run: Fit | None, out: Path | None, began: float) -> Interrupted:
@@ -112,7 +112,7 @@ def print_results(results: list[Result]) -> None:
     cell, training = first.cell, first.record.training
     task, subject = (short_names([name])[name] for name in (cell.task, cell.subject))
     state = plural(training.state_size or 0, "number")
-    print(f"{task}, {subject}: {plural(training.parameters, 'parameter')}, state of {state}")
+    say(f"{task}, {subject}: {plural(training.parameters, 'parameter')}, state of {state}")
     headers = ["seed", "accuracy", "95 %", "floor", "whole rows", "last quarter", "solved", "off data (worst)"]
     print_table(headers, [table_row(result) for result in results])
     records = [result.record for result in results]
@@ -121,17 +121,17 @@ def print_results(results: list[Result]) -> None:
     marks = sorted({int(mark) for stream in streams for mark in stream.accuracy or {}})
     along = [(mark, [_along(record, mark) for record in records]) for mark in marks]
     rows = [[f"{length:,}", *map(number, ends)] for length, ends in (*beyond.items(), *along)]
-    print("\naccuracy at the end of longer rows, over the last 32 positions")
+    say("\naccuracy at the end of longer rows, over the last 32 positions")
     if marks:
         over = max(stream.positions for stream in streams)
-        print(f"(from {marks[0]:,} on, of a stream, over the last {over:,})")
+        say(f"(from {marks[0]:,} on, of a stream, over the last {over:,})")
     print_table(["length", *(f"seed {result.cell.seed}" for result in results)], rows)
     for reason in dict.fromkeys(stream.reason for stream in streams if stream.reason):
-        print(f"no stream: {reason}")
+        say(f"no stream: {reason}")
     for record in records:
-        print(f"seed {record.cell.seed}: {record.on_words}")
+        say(f"seed {record.cell.seed}: {record.on_words}")
     solved = sum(result.solved for result in results)
-    print(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; {how_long(results)}")
+    say(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; {how_long(results)}")
 
 
 def how_long(results: list[Result]) -> str:
