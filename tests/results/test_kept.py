@@ -187,3 +187,27 @@ def test_a_pipe_among_the_files_makes_nobody_wait(tmp_path: Path) -> None:
     assert pack(tmp_path / "a", tmp_path / "a.tar", weights=True, checkpoints=True) == 2
     merge([tmp_path / "a"], tmp_path / "b")
     assert {path.name for path in (tmp_path / "b").glob("*.*")} == {f"{cell.key}.json" for cell in (CELL, ASKED)}
+
+
+@pytest.mark.needs("torch")
+def test_weights_stay_where_their_record_is_damaged(tmp_path: Path) -> None:
+    """The record of another folder that has no weights makes them whole again."""
+    import torch
+
+    from statetrack.training import checkpoint
+
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    record = made(CELL)
+    assert isinstance(record, TrainingRecord)
+    for store in (one, two):
+        store.write(record)
+    note = {"cell": CELL.to_dict(), "training": record.training.fingerprint}
+    checkpoint.save(one.path(CELL, "safetensors"), {"w": torch.ones(3)}, note)
+    one.path(CELL).write_text("{")
+    merge([two.folder], one.folder)
+    assert isinstance(one.read(CELL), TrainingRecord)
+    assert one.weights(CELL) is not None
+    checkpoint.save(one.path(CELL, "safetensors"), {"w": torch.ones(3)}, note | {"training": [0.5]})
+    one.path(CELL).write_text("{")
+    merge([two.folder], one.folder)
+    assert one.weights(CELL) is None, "those of another training would be taken for its own"

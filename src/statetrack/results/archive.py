@@ -42,7 +42,8 @@ from statetrack.results.parts import (
     write_parts,
 )
 from statetrack.results.records import AskedRecord, Record, TrainingRecord, is_better, same_weights, unite
-from statetrack.results.seal import MOST_JSON, same_tensors
+from statetrack.results.schema import BadRecord
+from statetrack.results.seal import MOST_JSON, check_tensors, same_tensors
 from statetrack.results.store import Damage, Store
 
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
@@ -102,7 +103,8 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
     """
     there = home.record(record.cell)
     if there is None or (record.finished and not there.finished):
-        home.path(record.cell, "safetensors").unlink(missing_ok=True)  # left by a run that was killed before its record
+        if not _are_of(home.path(record.cell, "safetensors"), record):
+            home.path(record.cell, "safetensors").unlink(missing_ok=True)  # of a run that was killed before its record
         home.adopt(record.cell, [*store.files(record.cell, "safetensors"), *store.files(record.cell)])
         joined.taken += 1
         return
@@ -121,6 +123,15 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
         joined.evaluations += sum(each not in there.evaluations for each in united.evaluations)
     if theirs and ours is None and same_weights(record, there):
         copy_whole(theirs, home.path(record.cell, "safetensors"))
+
+
+def _are_of(weights: Path, record: Record) -> bool:
+    """Whether weights that lie beside no record, or a damaged one, are those of this one."""
+    try:
+        note = check_tensors(weights)
+    except (OSError, BadRecord):
+        return False
+    return isinstance(record, TrainingRecord) and note.get("training") == record.training.fingerprint
 
 
 def _take_replies(store: Store, home: Store, record: Record, joined: MergeSummary) -> None:
