@@ -21,8 +21,15 @@ from statetrack.results.records import AskedRecord
 from statetrack.tasks import Task, given_task
 
 SAMPLES = 250
+MOST_SAMPLES = 1_000_000  # of one call: each is a cell
 
 Summary = dict[str, Any]
+
+
+def check_samples(samples: int) -> None:
+    """Refuse more than can be listed."""
+    if samples > MOST_SAMPLES:
+        raise BadInput(f"{samples:,} samples are more than {MOST_SAMPLES:,}; ask for fewer at a time")
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,6 +142,7 @@ def ask(
     >>> found.summary()["avg_max_length"], found.unfinished
     (8.0, 0)
     """
+    check_samples(samples)
     if samples < 1 or first < 0 or batch < 1:
         raise BadInput(f"samples={samples} and batch={batch} should be at least 1, first={first} at least 0")
     the_task, who = given_task(task, kept=out is not None), solver_of(solver)

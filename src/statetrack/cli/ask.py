@@ -12,7 +12,7 @@ import typer
 from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TaskText
-from statetrack.cli.output import print_json, print_table
+from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 
@@ -72,7 +72,9 @@ def command(
     """
     from statetrack import asking, tasks
     from statetrack.asking import prompts, templates
+    from statetrack.asking.asked import check_samples
 
+    check_samples(samples)
     if samples < 1 or first < 0 or batch < 1:
         raise BadInput(f"--samples {samples} and --batch {batch} should be at least 1, --first {first} at least 0")
     chosen, who = tasks.task(task), asking.solver(solver)
@@ -96,7 +98,7 @@ def command(
             report=report, **asdict(rules),
         )  # fmt: skip
     if not found.records:
-        print(f"statetrack: {plural(samples, 'sample')} in the hands of others, and none asked", file=sys.stderr)
+        say(f"statetrack: {plural(samples, 'sample')} in the hands of others, and none asked", file=sys.stderr)
         raise typer.Exit(1)
     summary = found.summary()
     if as_json:
@@ -104,10 +106,10 @@ def command(
     elif summary["episodes"]:
         print_summary(summary)
         if out:
-            print(f"\n{plural(len(found.records), 'result')} in {out}")
+            say(f"\n{plural(len(found.records), 'result')} in {out}")
     if found.unfinished:
         kept = "what was answered is kept, and the same command goes on from there"
-        print(f"statetrack: {found.failures}; {kept if out else '--out DIR would keep them'}", file=sys.stderr)
+        say(f"statetrack: {found.failures}; {kept if out else '--out DIR would keep them'}", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -132,7 +134,7 @@ def _print_estimate(
                     "tokens": total, "prompt": prompt})  # fmt: skip
         return
     asked = f"{plural(len(samples), 'sample')} of {plural(first.asked, 'answer')}"
-    print(f"{prompt}\n\n{task.name}: {asked}; tokens if every answer is right\n")
+    say(f"{prompt}\n\n{task.name}: {asked}; tokens if every answer is right\n")
     rows = [[name, f"{cost[name]:,}", f"{total[name]:,}"] for name in cost]
     print_table(["estimate", "one episode", "all"], rows)
 
@@ -141,6 +143,6 @@ def print_summary(summary: dict[str, Any]) -> None:
     """What the samples came to, how they ended, and what they took."""
     from statetrack.asking.asked import spent, summary_rows, title
 
-    print(f"{title(summary)}\n")
+    say(f"{title(summary)}\n")
     print_table(["", "value", "95 %"], summary_rows(summary))
-    print("\n" + "\n".join(spent(summary)))
+    say("\n" + "\n".join(spent(summary)))
