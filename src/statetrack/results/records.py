@@ -1,6 +1,6 @@
 """The record of a cell: what every record says, and what training, evaluating and asking add. One reader, one writer.
 
-    {"kind": "training", "format": 2, "cell": {...}, "version": "0.3.0", "status": "done", "seconds": 3.1,
+    {"kind": "training", "format": 2, "cell": {...}, "version": "0.4.0", "status": "done", "seconds": 3.1,
      "training": {...}, "evaluations": [{"kind": "rows", "length": 64, ...}, {"kind": "stream", ...}]}
 
 A file of 0.1.0 has no kind and no format; it is read as format 0 (`results/format_0.py`) and written as this one.
