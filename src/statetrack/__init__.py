@@ -5,12 +5,15 @@
     batch  = task.sample(length=64, count=256, seed=0, split="train")
     group  = st.group("psl3_4")
     model  = st.model("e88-gain-1l", inputs=task.inputs, outputs=task.outputs)
-    result = st.train(task, model, length=64, seed=0)
+    result = st.train(task, model, length=64, seed=0)                 # train_many for several seeds
     found  = st.evaluate(task, result.model, lengths=[64, 1024], stream=65536)
-    diagnosis = st.diagnose(task, result.model, trained=64)
+    diagnosis = st.diagnose(task, result)
+    asked  = st.ask("track_the_stat.median", "hf:PATH", samples=20)
+    folder = st.sweep("demo", "results")                              # st.load("results") reads one that is there
+    folder.to_pandas(), folder.figure(), st.report("results")
 
 Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train`, `evaluate` and `diagnose`
-torch.
+torch. docs/python.md says more.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What is shown says itself what its table holds (`Shown.card`). Figures and the long table are made by packages that
 stand above it in the layers, so that it must not import them. `statetrack/__init__.py`, which stands above all, names
-the module that makes them (`made_by`); it is imported when the first of them is asked for, and all that it needs.
+the module that makes them (`made_by`), which is imported, with all that it needs, when the first is asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Row = Sequence[str]
 
 
 def made_by(module: str) -> None:
-    """Name the module whose `figures(thing)`, `inline(thing)` and `to_pandas(thing)` make what is asked for here."""
+    """Name the module whose `figures`, `figure`, `inline` and `to_pandas` make what is asked for here."""
     global _maker
     _maker = module
 
@@ -89,9 +89,7 @@ class Card:
 class Shown:
     """What is shown as a card, with its first figure in a notebook."""
 
-    drawn_first: ClassVar[
-        Sequence[str]
-    ] = ()  # the names of figures, the first of which that there is goes with the card
+    drawn_first: ClassVar[Sequence[str]] = ()  # names of figures: the first that there is goes with the card
 
     def card(self) -> Card:
         raise NotImplementedError

@@ -86,7 +86,8 @@ def _in_notebook(words: str, total: float | None) -> Iterator[Move]:
     try:
         yield move
     except BaseException:
-        show(_look(now, time.monotonic() - began))  # where it stopped
+        if handle is not None:
+            show(_look(now, time.monotonic() - began))  # where it stopped
         raise
     if handle is not None:
         show(_end(words, time.monotonic() - began))

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import statetrack as st
@@ -67,6 +68,7 @@ def test_some_of_it(path: Path) -> None:
     some = folder.where(task="TXC", model=["mlp", "own.py:Counter[width=8]"], length=16)
     assert {(cell.task, cell.subject) for cell in some.cells} == {("txc", "mlp"), ("txc", OWN)}
     assert len(folder.where(seed=[0, 1])) == 14
+    assert len(folder.where(seed=np.int64(1))) == 6  # as it comes out of a data frame
     assert [cell.length for cell in folder.where(protocol="design", status="done").cells] == [32]
     assert len(folder.where(task="rtc", length=32)) == 0  # each of the two is there
 
@@ -188,6 +190,12 @@ def test_models_by_cell(tmp_path: Path) -> None:
         assert folder.result(result.cell.key).record == result.record
     assert torch.equal(folder.where(seed=1).model()(ids), results[1].model(ids))
     assert [each.found for each in folder.results] == [True, True]
+    cell = results[0].cell
+    assert (folder.diagnoses, folder.diagnosis(cell)) == ({}, None)
+    assert main(["diagnose", str(tmp_path), "--key", cell.key, "--length", "8", "--stream", "16"]) == 0
+    assert list(folder.diagnoses) == [cell]
+    assert folder.diagnoses[cell] == folder.diagnosis(cell)
+    assert "txc-diagnosed-positions" in folder.figures()
 
 
 @pytest.mark.needs("torch")

@@ -72,6 +72,12 @@ def test_where_it_stopped_stays(page: Page) -> None:
     assert page.displays[0][-1]["text/plain"].startswith("50% half")
 
 
+def test_what_is_refused_before_it_begins_shows_no_bar(page: Page) -> None:
+    with pytest.raises(ValueError, match="no"), bar("words bar", "rows", total=10):
+        raise ValueError("no")
+    assert page.displays == []
+
+
 def test_a_thousand_moves_are_not_a_thousand_looks(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "REDRAWN", 1000.0)
     with bar("words bar", "rows", total=1000) as move:

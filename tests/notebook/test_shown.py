@@ -13,7 +13,7 @@ import pytest
 import statetrack as st
 from statetrack.display import MOST_ROWS, Card, Table
 from statetrack.results import AskedRecord, Cell, TrainingRecord
-from statetrack.results.evaluations import BreakingWord, OnStream, OnWords, Power
+from statetrack.results.evaluations import BreakingWord, OnRows, OnStream, OnWords, Power
 from statetrack.results.records import EpisodeRecord, no_result
 from tests.reports.made_records import CURRICULUM, fading, trained
 
@@ -83,6 +83,9 @@ def test_results_are_a_list_and_one_table() -> None:
     assert mixed[0] == "3 results"
     assert mixed[-1].startswith("txc, own.py:Counter[width=8], length 16  0 ")
     assert repr(Results()) == "0 results"
+    bare = replace(record(), evaluations=(OnRows(length=16, seed=0),))  # finished, and nothing was asked
+    assert repr(Results([st.Result(bare)])).splitlines()[-1].split()[:5] == ["0", "-", "-", "-", "no"]
+    assert repr(st.Result(bare)).startswith("txc, e88-published-1l, length 16, seed 0: not solved, accuracy -")
 
 
 @pytest.mark.needs("torch")

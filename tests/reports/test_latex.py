@@ -80,5 +80,11 @@ def test_what_is_longer_than_a_page_goes_on_with_its_head() -> None:
     assert r"\begin{table}" in latex_table("t", "", ["model", "n"], [["gru", "1"]] * 30, "lr")
 
 
+def test_a_column_may_be_empty() -> None:
+    made = latex_table("t", "", ["", "what was seen"], [["", SENTENCE * 3]], "ll")
+    assert len(widths(made)) == 2
+    assert sum(widths(made)) <= LINE
+
+
 def test_a_table_without_rows_has_its_head() -> None:
     assert r"model & n \\" in Table("t", "", "", ["model", "n"], []).latex()

@@ -12,7 +12,7 @@ from statetrack.errors import BadInput, need, refusing_unknown, unknown
 from statetrack.formatting import plural, short_names, without_hash
 from statetrack.notebook import folder_card
 from statetrack.results import Cell, Damage, Record, Status, Store, TrainingRecord, plans, status
-from statetrack.results.diagnosis import Diagnosis, of_cell
+from statetrack.results.diagnosis import Diagnosis, all_of, of_cell
 from statetrack.results.long_table import COLUMNS, Row, long_rows, place, to_pandas
 from statetrack.results.records import STATUSES
 from statetrack.results.table import save_csv, save_parquet
@@ -114,7 +114,7 @@ class ResultsFolder(Measured):
                 left = [record for record in left if of(record.cell) in chosen]
         for what, numbers in (("length", length), ("seed", seed)):
             if numbers is not None:
-                some = self._numbers(what, [numbers] if isinstance(numbers, int) else list(numbers))
+                some = self._numbers(what, list(numbers) if isinstance(numbers, Iterable) else [numbers])
                 left = [record for record in left if getattr(record.cell, what) in some]
         if status is not None:
             kept = {status} if isinstance(status, str) else set(status)
@@ -161,21 +161,21 @@ class ResultsFolder(Measured):
 
     def result(self, which: Cell | str | None = None) -> Result:
         """The result of one training, as `st.train` gave it."""
-        need("torch", "train", "a trained model")
-        from statetrack.training.result import Result
-
         record = self.record(which)
         if not isinstance(record, TrainingRecord):
             raise BadInput(f"{record.cell} was not trained here")
-        return Result(record, store=self.store, found=True)
+        return replace(self, records=(record,)).results[0]
 
     @property
     def results(self) -> Results:
-        """All that was trained, as `st.train_many` gives it; models are read from their weights when asked for."""
-        need("torch", "train", "trained models")
-        from statetrack.training.result import Results
+        """All that was trained, as `st.train_many` gives it; models are read from their weights when asked for. Code
+        that only `trust` of this folder allows is run by `model`.
+        """
+        need("torch", "train", "a trained model")
+        from statetrack.training.result import Result, Results
 
-        return Results(self.result(each.cell) for each in self.records if isinstance(each, TrainingRecord))
+        trained = [record for record in self.records if isinstance(record, TrainingRecord)]
+        return Results(Result(record, store=self.store, found=True) for record in trained)
 
     def model(self, which: Cell | str | None = None) -> SequenceModel:
         """The trained model of a cell, read from its weights."""
@@ -189,8 +189,8 @@ class ResultsFolder(Measured):
     @property
     def diagnoses(self) -> dict[Cell, Diagnosis]:
         """Those of all cells that were looked into."""
-        found = {cell: of_cell(self.store, cell) for cell in self.cells}
-        return {cell: each for cell, each in found.items() if each is not None}
+        found = {each.cell: each for _, each in all_of(self.store) if isinstance(each, Diagnosis)}
+        return {cell: found[cell] for cell in self.cells if cell in found}
 
     @property
     def rows(self) -> list[Row]:

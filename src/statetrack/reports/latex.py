@@ -19,7 +19,7 @@ SIGNS = {
 LINE, PAGE = 345.0, 500.0  # pt; a page less its caption
 LETTERS = {3.0: "fijl.,:;'!|[] ", 3.9: "rst()-I", 4.4: "cez", 5.5: "bdhknpquvxy", 7.3: "w", 8.4: "m%", 10.0: "MW—"}
 WIDTHS = {letter: wide for wide, letters in LETTERS.items() for letter in letters}  # pt; others: 5, capitals 7.2
-STEP = 2.0  # pt, by which a column is widened
+NOTHING, STEP = 1.0, 2.0  # pt: the width of a column that is empty, and what one is widened by
 ROOM = 1.02  # letters are not all as wide as they are taken to be
 # Inside a name, and in the middle of a cell's key; TeX itself breaks at hyphens.
 BREAKS = re.compile(r"(?<=[_/:=+|])(?=\S)|(?<=,)(?=[^\s\d])|(?<=[0-9a-f]{10})(?=[0-9a-f]{10}$)")
@@ -29,7 +29,8 @@ PIECES = re.compile(rf"\s+|(?<=[–-])|{BREAKS.pattern}")
 @dataclass(frozen=True)
 class Size:
     """A size of letters: its command, how wide a letter is beside one of 10 pt, the height of a line, and the space
-    between two columns, both in pt."""
+    between two columns, both in pt.
+    """
 
     command: str
     scale: float
@@ -88,8 +89,7 @@ def _fitting(columns: Sequence[Sequence[str]]) -> tuple[Size, list[float] | None
     columns are narrowed in proportion, and a very long name may stand out.
     """
     whole = [max(map(width, column)) for column in columns]
-    least = [max(width(piece) for cell in column for piece in PIECES.split(cell) if piece is not None)
-             for column in columns]  # fmt: skip
+    least = [max(NOTHING, *(width(piece) for cell in column for piece in PIECES.split(cell))) for column in columns]
     for size in SIZES[:-2]:
         if sum(whole) * size.scale + size.gap * len(columns) <= LINE:
             return size, None

@@ -117,10 +117,10 @@ def _rows(record: TrainingRecord) -> list[Row]:
 
 
 def _seed(record: TrainingRecord) -> list[str]:
-    here, last = record.at_length, max(record.tested(), key=lambda one: one.length)
+    here, last = record.at_length, max(record.tested(), key=lambda one: one.length, default=None)
     interval = (here.interval[0], here.interval[1]) if here.interval else None
     return [str(record.cell.seed), number(here.accuracy), _between(interval), number(here.floor),
-            "yes" if record.solved else "no", f"{last.length:,}", number(last.end),
+            "yes" if record.solved else "no", f"{last.length:,}" if last else "-", number(last.end if last else None),
             shortened(record.broken_by, 14)]  # fmt: skip
 
 
