@@ -82,7 +82,7 @@ def test_a_model_of_ones_own_whose_file_is_gone_or_changed(tmp_path: Path) -> No
     assert next(store.records()).cell == cell
     load(store, cell)
     own.write_text(OWN + "\n# changed\n")
-    with pytest.raises(BadInput, match="is not run"):  # it was trained by name, and these are other bytes
+    with pytest.raises(BadInput, match=r"has changed: its sha256 begins with \w{8}, not with \w{8}$"):
         load(store, cell)
     own.unlink()
     with pytest.raises(BadInput):

@@ -13,8 +13,9 @@ from statetrack.models import Replicas, model
 from statetrack.models.sequence import Stack
 from statetrack.sweeps import read
 from statetrack.training.batches import ReplicaRows
-from statetrack.training.loop import batch_loss
+from statetrack.training.loop import loss_of
 from statetrack.training.optimizer import AdamW, FlatParameters
+from statetrack.training.protocol import PROTOCOLS
 from statetrack.training.step import Stepper, worth_fusing
 
 
@@ -48,9 +49,21 @@ def test_a_curriculum_compiles_once_when_its_steps_are_large_enough(monkeypatch:
     monkeypatch.setenv("STATETRACK_FUSE", "64")
     monkeypatch.setattr(Stack, "fuse", lambda part: fused.append(length))
     replicas = Replicas([model("e88-1l-small", inputs=2, outputs=2)])
-    step = Stepper(replicas, AdamW(FlatParameters(replicas), 0.01, 1.0), "float32", batch_loss)
+    loss = loss_of(PROTOCOLS["design"], [0], replicas, torch.device("cpu"))
+    step = Stepper(replicas, AdamW(FlatParameters(replicas), 0.01, 1.0), "float32", loss)
     step.may_fuse = True  # as on a GPU
     for length in (4, 8, 16, 32, 32):
         ids = torch.zeros(1, 4, length, dtype=torch.long)
         step(ReplicaRows(ids, ids, torch.ones_like(ids, dtype=torch.bool)), torch.ones(1), torch.ones(1))
     assert fused == [16]
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_steps_that_draw_or_keep_something_are_neither_folded_nor_recorded(changing: bool) -> None:
+    """A recorded step would repeat its seeds and its lengths, and a folded one draw for all replicas at once."""
+    models = [model("e88-1l-small", inputs=2, outputs=2) for _ in range(2)]
+    models[0].changing = changing
+    replicas = Replicas(models)
+    loss = loss_of(PROTOCOLS["design"], [0, 1], replicas, torch.device("cpu"))
+    step = Stepper(replicas, AdamW(FlatParameters(replicas), 0.01, 1.0), "float32", loss)
+    assert (replicas.folded, step.may_record) == (not changing, not changing)

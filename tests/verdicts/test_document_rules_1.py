@@ -99,7 +99,7 @@ def test_a_changed_setting_makes_another_protocol() -> None:
 def test_the_documents_way_of_training_is_the_protocol_of_its_name() -> None:
     from statetrack.training import PROTOCOLS
 
-    assert asdict(PROTOCOLS["design"]) == DESIGN_TRAINING | {"name": "design", "rates": (1e-3,)}
+    assert PROTOCOLS["design"].described() == DESIGN_TRAINING | {"name": "design", "rates": (1e-3,)}
 
 
 def test_what_an_argument_refutes_shows_the_few_seeds_that_were_run_of_both_models() -> None:
