@@ -35,8 +35,8 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def untimed(record: TrainingRecord) -> TrainingRecord:
-    """Without what the clock says."""
-    how: Training = replace(record.training, train_seconds=None, tokens_per_second=None)
+    """Without what the clock and the memory of the process say."""
+    how: Training = replace(record.training, train_seconds=None, tokens_per_second=None, peak_memory=None)
     return replace(record, seconds=None, evaluation_seconds=None, training=how)
 
 
