@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
 from statetrack.asking.solvers import SOLVERS, Solver
 from statetrack.cli import main
 from statetrack.diagnosis import folder as diagnosis
