@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import random
 import re
 import resource
 import signal
@@ -39,6 +40,7 @@ MOST_SECONDS = 20.0
 MOST_BYTES = 2 * 2**30
 CODES = (0, 1, 2)
 POLL = 0.002
+BATCH = 10
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -187,16 +189,20 @@ class Findings:
     codes: Counter[int] = field(default_factory=Counter)
     verbs: Counter[str] = field(default_factory=Counter)
     smallest: dict[str, tuple[Case, Ended]] = field(default_factory=dict)
+    well: set[str] = field(default_factory=set)
     slowest: float = 0.0
     largest: int = 0
 
     def look(self, case: Case) -> None:
-        """Run a case; raises Found where something is wrong with it."""
+        """Run a case that is new; raises Found where something is wrong with it."""
+        if (mark := case.mark) in self.well:
+            return
         with tempfile.TemporaryDirectory() as place:
             ended = run(case, Path(place))
         if ended.problem:
             self.smallest[ended.kind] = case, ended
             raise _found(ended.kind)(ended.problem)
+        self.well.add(mark)
         self.codes[ended.code] += 1
         self.verbs[case.arguments[0] if case.arguments else ""] += 1
         self.slowest, self.largest = max(self.slowest, ended.seconds), max(self.largest, ended.bytes)
@@ -210,18 +216,21 @@ class Findings:
 
 
 def search(made: SearchStrategy[Case], count: int, start: int) -> Findings:
-    """Run so many cases, unless problems are found before."""
-    found = Findings()
-    while found.codes.total() < count and not found.smallest:
-        left = count - found.codes.total()
-        chosen = settings(
-            max_examples=left, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck), print_blob=False,
-        )  # fmt: skip
-        with warnings.catch_warnings(), contextlib.suppress(Found, ExceptionGroup):  # one, or several kinds
-            warnings.simplefilter("ignore", HypothesisWarning)  # that its texts are long
-            seed(start)(chosen(given(made)(found.look)))()
-        start += 1_000_000  # hypothesis may stop early
+    """Run so many cases that differ, unless problems are found before.
+
+    They come ten at a time: from then on hypothesis tries each example several times over with little changed, which
+    finds bugs that need two equal values, and few of those here.
+    """
+    found, chance = Findings(), random.Random(start)
+    chosen = settings(
+        max_examples=BATCH, deadline=None, database=None, phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck), print_blob=False,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)  # that its texts are long
+        while found.codes.total() < count and not found.smallest:
+            with contextlib.suppress(Found, ExceptionGroup):  # one, or several kinds
+                seed(chance.randrange(2**32))(chosen(given(made)(found.look)))()
     return found
 
 

@@ -6,6 +6,7 @@ A case is plain data, a command line and a tree of files, so that it can be shru
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import shlex
@@ -106,6 +107,13 @@ class Case:
         lines = [f"statetrack {' '.join(visible(shlex.quote(each)) for each in self.arguments)}"[:2000]]
         lines += [f"    {name}: {node!r:.600}" for name, node in changed.items()]
         return "\n".join([*lines, *(f"    {name} is missing" for name in missing)])
+
+    @property
+    def mark(self) -> str:
+        """The same for equal cases, and for no others."""
+        return hashlib.sha256(
+            repr((self.arguments, sorted(self.tree.items(), key=lambda item: item[0]))).encode()
+        ).hexdigest()
 
     def put(self, folder: Path) -> None:
         """Lay its files down."""

@@ -62,6 +62,8 @@ def test_the_cells_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (["certify", "txc", "none.safetensors", "--model", "gru"], "no file"),
     (["certify", "txc", "none.safetensors", "--seconds", "0"], "--seconds"),
     (["verify", "none.proof"], "no file none.proof"),
+    (["certify", "txc", "."], "it is a folder"),
+    (["verify", "."], "no file ."),
 ])  # fmt: skip
 def test_what_cannot_be_done_is_one_line(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2

@@ -73,9 +73,9 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
     from statetrack.training.existing import named_model, with_weights
     from statetrack.training.weight_file import check_not_nan, look_at
 
+    the_task, file = named_task(task), look_at(weights)
     target = out or weights.with_suffix(f".{PROOF}")
     check_parent(target)
-    the_task, file = named_task(task), look_at(weights)
     network = with_weights(named_model(model, file), the_task, file, "cpu")
     check_not_nan(network, file.name)
     length = file.cell.length if file.cell else 16
@@ -165,7 +165,7 @@ def verify(
     from statetrack.certificates.checker import Refused
     from statetrack.certificates.checker import verify as checked
 
-    held = weights or proof.with_suffix(".safetensors")
+    held = weights or (proof.with_suffix(".safetensors") if proof.is_file() else proof)
     for path in (proof, held):
         if not path.is_file():
             raise BadInput(f"there is no file {path}")
