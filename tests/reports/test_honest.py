@@ -15,11 +15,12 @@ from statetrack.asking.metrics import overview
 from statetrack.asking.run import ask
 from statetrack.cli import main
 from statetrack.reports import page_of, report
+from statetrack.reports.folder import read
 from statetrack.reports.page import Page
 from statetrack.reports.table import Table
 from statetrack.results import AskedRecord, Cell, Store
 from statetrack.results.evaluations import BreakingWord, OffData, OnWords, Power
-from statetrack.results.records import no_result
+from statetrack.results.records import EpisodeRecord, no_result
 from statetrack.tasks import task as make_task
 from tests.reports.made_records import CURRICULUM, DESIGN, diagnose, fill, trained
 
@@ -291,3 +292,21 @@ def test_the_headline_says_which_words_break_what_is_right_on_rows(tmp_path):
     (line,) = [line for line in page_of(tmp_path).summary if line.startswith("On txc, ")]
     assert "gru, lstm and tanh-rnn are right to 1,024, the longest tested." in line
     assert "Of 3 networks that solved random rows and met hard words 2 are broken by one: lstm by 1 0^3." in line
+
+
+@pytest.mark.parametrize("ended", ["context", "server", "running"])
+def test_an_episode_that_an_earlier_version_called_done_is_in_no_mean(tmp_path, ended):
+    """Alone, and beside one that counts."""
+    cell = Cell("txc", "x/y implicit", 3, 0, {"name": "ask"})
+    episode = EpisodeRecord(ended=ended, max_length=1, asked=3, outcomes="+", positions=[1], changes="-",
+                            replies=["[answer: 1]"], tokens={"sent": 1, "generated": 1})  # fmt: skip
+    Store(tmp_path).write(AskedRecord(cell=cell, status="done", episode=episode))
+    assert (read(tmp_path).asked("txc"), len(read(tmp_path).failed("txc"))) == ([], 1)
+    report(tmp_path)
+    other = replace(cell, seed=1)
+    whole = replace(
+        episode, ended="done", outcomes="+++", positions=[1, 2, 3], changes="-00", replies=["[answer: 1]"] * 3
+    )
+    Store(tmp_path).write(AskedRecord(cell=other, status="done", episode=whole))
+    report(tmp_path)
+    assert [each.sample for each in read(tmp_path).asked("txc")] == [1]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.asking.episode import SERVER
+from statetrack.asking.metrics import counted
 from statetrack.asking.rules import how
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.figures.series import HOW, Series, series_of
@@ -206,9 +207,10 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) ->
         label = f"{cell.subject}{HOW}{rules}" if rules else cell.subject
         subjects.setdefault(label, label)
         protocol = protocols[_text(cell.protocol)]
-        if isinstance(sample, AskedRecord) and sample.finished:
+        if isinstance(sample, AskedRecord) and sample.finished and counted([sample.episode]):
             folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample))
         else:
+            # An earlier version called an episode done that a fault ended.
             cut_off = isinstance(sample, AskedRecord) and sample.episode.ended != SERVER
             answered = sample.episode if isinstance(sample, AskedRecord) else None
             folder.unanswered.append(FailedSample(cell.task, label, cell.length, protocol, not cut_off, answered))
