@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as some
 
 import statetrack as st
 from statetrack.certificates.certify import BROKEN, OPEN, PROVED, Certificate, certify, kind_of, tensors_of
 from statetrack.certificates.checker import Refused, check, hash_of
 from statetrack.certificates.checker import __file__ as checker_file
 from statetrack.certificates.checker.cover import unpacked
+from statetrack.certificates.checker.float32 import gelu_error, linear_error, normed_error
 from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.certificates.cover import PointMaps, packed
 from statetrack.models import SequenceModel
@@ -184,3 +187,55 @@ def test_the_checker_imports_nothing_of_the_search_or_the_models() -> None:
                 allowed = ("statetrack.certificates.checker", "statetrack.tasks")
                 assert not each.startswith("statetrack") or each.startswith(allowed), (path.name, each)
                 assert not each.startswith("torch")
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_the_logits_of_float32_lie_within_what_is_bounded(name: str) -> None:
+    """The same read-out in float64 and in float32, of states that float32 came to."""
+    task, model = witness(name)
+    checked = certified(name).checked
+    assert checked is not None
+    exact = copy.deepcopy(model).double()
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        before, furthest = model.initial_state(64), 0.0
+        for tokens in torch.from_numpy(rng.integers(0, task.inputs, (30, 64))):
+            logits, state = model.step(tokens, before)
+            there, after = exact.step(tokens, tuple(part.double() for part in before))
+            moved = max(float((a - b).abs().max()) for a, b in zip(state, after))
+            assert moved <= checked.float32
+            furthest = max(furthest, float((logits - there).abs().max()))
+            before = state
+    # The state that is read differs, too, so that the bound of the read-out alone need not hold to the digit.
+    assert furthest <= checked.float32_logits + 100 * checked.float32
+
+
+@given(some.integers(0, 2**32 - 1))
+def test_a_read_out_in_float32_is_off_by_at_most_what_is_bounded(seed: int) -> None:
+    """Linear, gelu, linear, norm and head, in float32 and float64, from features that are off themselves."""
+    rng = np.random.default_rng(seed)
+    narrow = np.float32
+
+    def drawn(*shape: int) -> Any:
+        return rng.normal(size=shape).astype(narrow)
+
+    first, bias, out, weight, head, last = drawn(20, 9), drawn(20), drawn(12, 20), drawn(12), drawn(5, 12), drawn(5)
+    x, off = rng.uniform(-1, 1, 9), np.full(9, 1e-6)
+    near = (x + rng.uniform(-1, 1, 9) * 9e-7).astype(narrow)
+
+    def run(features: Any, kind: type) -> tuple[Any, ...]:
+        a = first.astype(kind) @ features + bias.astype(kind)
+        gelu = torch.nn.functional.gelu(torch.from_numpy(a)).numpy()
+        stream = out.astype(kind) @ gelu
+        rms = np.sqrt((stream * stream).mean() + kind(1e-5))
+        return a, gelu, stream, rms, head.astype(kind) @ (stream / rms * weight.astype(kind)) + last.astype(kind)
+
+    exact, found = run(x, np.float64), run(near, narrow)
+    inner = linear_error(first.astype(float), bias.astype(float), np.abs(x), off)
+    hidden = gelu_error(np.abs(exact[0]), inner)
+    streamed = linear_error(out.astype(float), np.zeros(12), np.abs(exact[1]), hidden)
+    size, normed = normed_error(np.abs(exact[2]), streamed, float(exact[3]), weight.astype(float))
+    logits = linear_error(head.astype(float), last.astype(float), size, normed)
+    for bound, one, other in zip((inner, hidden, streamed, logits), (*exact[:3], exact[4]), (*found[:3], found[4])):
+        assert (np.abs(one - other) <= bound).all()
+    assert logits.max() < 1e-2

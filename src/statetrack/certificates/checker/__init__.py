@@ -14,6 +14,7 @@ whose logits are off by less than half of the margin, is right for ever. Trusted
 weights, which are bound by a hash. Nothing of what searched for the proof, and nothing of the models, is imported here:
 
     rounding.py   intervals of float64 that are rounded outward
+    float32.py    what float32 makes of a step and of the read-out, at most
     networks.py   the maps and the read-out of a network, in intervals, from its weights
     cover.py      regions, their images, and the product with the task's automaton
 """
@@ -51,12 +52,13 @@ class Checked:
     float32: (
         float  # a step in float32 is off by at most this, if its tanh, exp and erf are by 8 units in the last place
     )
+    float32_logits: float  # and a logit by at most this
     regions: int
     states: int  # of the product with the task's automaton
 
     @property
     def covers_float32(self) -> bool:
-        return self.float32 <= self.epsilon
+        return self.float32 <= self.epsilon and 2 * self.float32_logits < self.margin
 
 
 def verify(proof: Path, weights: Path) -> Checked:
@@ -94,14 +96,15 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
         if (each["cover"], maps) not in moved:
             part.check_images(network.maps, epsilon)
             moved.add((each["cover"], maps))
-    cases, margin, answers = follow(parts, machine.steps), np.inf, machine.answers.astype(np.int64)
+    cases, margin, off, answers = follow(parts, machine.steps), np.inf, 0.0, machine.answers.astype(np.int64)
     for rows in cases.chunks():
         chosen = [Chosen(part, own) for part, own in zip(parts, cases.regions[rows].T)]
-        margin = min(margin, network.margin(chosen, cases.tokens[rows], answers[cases.after[rows]]))
+        reading = network.reading(chosen, cases.tokens[rows], answers[cases.after[rows]])
+        margin, off = min(margin, reading.margin), max(off, reading.float32)
     if not margin > 0:
         raise Refused(f"the read-out may be wrong: all that is known of its margin is that it is above {margin:.3g}")
     return Checked(
-        told["task"], told["model"], told["weights"], epsilon, float(margin), network.float32_error(),
+        told["task"], told["model"], told["weights"], epsilon, float(margin), network.float32_error(), off,
         sum(len(part.next) for part in parts), cases.states,
     )  # fmt: skip
 

@@ -7,24 +7,33 @@ Every column of the state moves alone, s' = tanh(A s + c):
     reflections   n columns of each head:      A = a H_R ... H_1,  H_j = I - b_j k_j k_j^T,  c = 0
 
 With `unit` the intervals also hold what arithmetic of that unit roundoff may give, so that a step in float32 can be
-bounded. The equations are written out here again, from the weights alone, so that the checker shares no code with the
-models.
+bounded (float32.py). The equations are written out here again, from the weights alone, so that the checker shares no
+code with the models.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.certificates.checker.rounding import LIBRARY, Floats, Interval, Refused, gamma
+from statetrack.certificates.checker.float32 import (
+    FLOAT32,
+    LIBRARY_ERROR,
+    Tables,
+    apart,
+    gelu_error,
+    linear_error,
+    normed_error,
+    step_error,
+)  # fmt: skip
+from statetrack.certificates.checker.rounding import Floats, Interval, Refused, gamma
 
 Ints = NDArray[np.int64]
 Tensors = dict[str, Floats]
-FLOAT32 = 2.0**-24
 NORM_EPSILON, UNIT_EPSILON = 1e-5, 1e-6  # of RMSNorm, and of keys that are divided by their length
 
 
@@ -45,7 +54,6 @@ class Maps:
     matrix: Interval
     constant: Interval
     start: Interval
-    rounding: float  # by how much float32 can be off in one step, once the tables are there
 
     @property
     def tokens(self) -> int:
@@ -58,6 +66,15 @@ class Maps:
         return heads, n, columns
 
 
+class Reading(NamedTuple):
+    """The least by which the logit of the right class is above all others, in exact arithmetic, and what a logit in
+    float32 is off by, at most.
+    """
+
+    margin: float
+    float32: float
+
+
 class Network:
     """The maps of a network and how its state is read."""
 
@@ -65,71 +82,80 @@ class Network:
 
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
-        self.maps = self.maps_of(0.0)
+        self.maps = self.maps_of()
 
     def get(self, name: str, unit: float = 0.0) -> Interval:
         if name not in self.tensors:
             raise Refused(f"the weights have no {name}")
         return Interval.of(self.tensors[name], unit)
 
-    def maps_of(self, unit: float) -> Maps:
+    def maps_of(self) -> Maps:
         raise NotImplementedError
 
-    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
-        """The least by which the logit of the right class is above all others."""
+    def reading(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> Reading:
+        """How these regions are read, after these tokens and with these classes due."""
         raise NotImplementedError
 
     def float32_error(self) -> float:
         """At least what one step in float32 is off by, in any number of a state in [-1, 1]."""
-        wide = self.maps_of(FLOAT32)
-        off = _apart(wide.matrix, self.maps.matrix).sum(axis=-1)[..., None] + _apart(wide.constant, self.maps.constant)
-        return float(off.max() + wide.rounding + 2 * LIBRARY * FLOAT32) * (1 + 1e-9)
-
-
-def _apart(wide: Interval, exact: Interval) -> Floats:
-    return np.maximum(wide.hi - exact.lo, exact.hi - wide.lo)
+        raise NotImplementedError
 
 
 class TanhRNN(Network):
     """h' = tanh(W_hh h + W_ih e_x + b), logits = W h + b."""
 
-    def maps_of(self, unit: float) -> Maps:
-        w, tokens = self.get("rnn.weight_hh_l0", unit), len(self.tensors["embedding.weight"])
+    def maps_of(self) -> Maps:
+        w, given = self.get("rnn.weight_hh_l0"), self.given(0.0)
         n = w.lo.shape[1]
         if w.lo.shape != (n, n) or "rnn.weight_hh_l1" in self.tensors:
             raise Refused("a tanh RNN of one layer is expected")
-        given = self.get("embedding.weight", unit) @ self.get("rnn.weight_ih_l0", unit).turned()
-        given = given + self.get("rnn.bias_ih_l0", unit) + self.get("rnn.bias_hh_l0", unit)
         start = self.get("start.0").reshape(1, n, 1) if "start.0" in self.tensors else Interval.of(np.zeros((1, n, 1)))
-        low, high = (np.broadcast_to(end, (tokens, 1, n, n)) for end in (w.lo, w.hi))
-        sizes = w.size.sum(axis=1).max() + given.size.max()
-        return Maps(
-            Interval(low, high, unit), given.reshape(tokens, 1, n, 1), start, gamma(n + 4, FLOAT32) * float(sizes)
-        )
+        low, high = (np.broadcast_to(end, (len(given.lo), 1, n, n)) for end in (w.lo, w.hi))
+        return Maps(Interval(low, high), given.reshape(-1, 1, n, 1), start)
 
-    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+    def given(self, unit: float) -> Interval:
+        """W_ih e_x + b of every token."""
+        table = self.get("embedding.weight", unit) @ self.get("rnn.weight_ih_l0", unit).turned()
+        return table + self.get("rnn.bias_ih_l0", unit) + self.get("rnn.bias_hh_l0", unit)
+
+    def float32_error(self) -> float:
+        w, wide = self.get("rnn.weight_hh_l0"), self.given(FLOAT32)
+        sizes = w.size.sum(axis=1) + wide.size
+        off = apart(wide, self.given(0.0)) + gamma(w.lo.shape[1] + 4, FLOAT32) * sizes
+        return float(off.max() + LIBRARY_ERROR) * (1 + 1e-9)
+
+    def reading(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> Reading:
         n = self.maps.shape[1]
         if len(parts) != 1:
             raise Refused("a tanh RNN is one column, and has to be covered")
         features = parts[0].forms(0, Interval.of(np.eye(n)))
         weight, bias = self.get("head.weight"), self.get("head.bias")
         none = Interval.of(np.zeros((self.maps.tokens, len(bias.lo))))
-        return _least_margin(features, weight, none, bias, tokens, right, None)
+        margin = _least_margin(features, weight, none, bias, tokens, right, None)
+        off = linear_error(weight.size, bias.size, np.ones(n), np.zeros(n))
+        return Reading(margin, float(off.max()))
 
 
 class E88(Network):
     """x + mixer(RMSNorm(x)), RMSNorm, head: what E88 with gain and its reflections share."""
 
-    def maps_of(self, unit: float) -> Maps:
+    def maps_of(self) -> Maps:
         if "norms.1.weight" in self.tensors:
             raise Refused("a network of one layer is expected")
-        x = rms_norm(self.get("embedding.weight", unit), self.get("norms.0.weight", unit))
-        k, v, beta, decay = self.token_tables(x, unit)  # k (V, R, H, n), v (V, R, H, n) or None, beta (V, R, H)
-        matrix, constant = _products(k, beta, decay, v)
-        return Maps(matrix, constant, self._start(*k.lo.shape[-2:]), _float32_rounding(k, v, beta, decay))
+        tables = self.tables(0.0)
+        return Maps(*_products(tables), self._start(*tables.keys.lo.shape[-2:]))
 
-    def token_tables(self, x: Interval, unit: float) -> tuple[Interval, Interval | None, Interval, Interval]:
+    def normed(self, unit: float) -> Interval:
+        return rms_norm(self.get("embedding.weight", unit), self.get("norms.0.weight", unit))
+
+    def tables(self, unit: float) -> Tables:
+        return self.token_tables(self.normed(unit), unit)
+
+    def token_tables(self, x: Interval, unit: float) -> Tables:
         raise NotImplementedError
+
+    def float32_error(self) -> float:
+        return step_error(self.tables(0.0), self.tables(FLOAT32))
 
     def _start(self, heads: int, n: int) -> Interval:
         if "start.0" in self.tensors:
@@ -143,8 +169,12 @@ class E88(Network):
         z = x @ self.get(f"{name}.weight", unit).turned() + self.get(f"{name}.bias", unit)
         return Interval.of(low, unit) + Interval.of(high - low, unit) * z.sigmoid()
 
-    def read(self, features: Interval, out: Interval, base: Interval, tokens: Ints, right: Ints) -> float:
-        """The margin of head(RMSNorm(base of the token + out features)); `base` is (tokens, dim), `out` (dim, F)."""
+    def read(
+        self, features: Interval, off: Floats, out: Interval, base: Interval, tokens: Ints, right: Ints
+    ) -> Reading:
+        """Of head(RMSNorm(base of the token + out features)); `base` is (tokens, dim), `out` (dim, F). A feature in
+        float32 is off by at most `off`.
+        """
         scaled = self.get("head.weight") * self.get("final_norm.weight")
         stream = features @ out.turned() + base[tokens]
         squares = Interval.of(_least_size(stream)) * Interval.of(_least_size(stream))
@@ -152,15 +182,24 @@ class E88(Network):
         dim = Interval.of(float(stream.lo.shape[1]))
         rms = [(each.total() / dim + Interval.of(NORM_EPSILON)).sqrt() for each in (squares, largest)]
         length = Interval(rms[0].lo[:, 0] * (1 - 1e-9), rms[1].hi[:, 0] * (1 + 1e-9))
-        return _least_margin(
+        margin = _least_margin(
             features, scaled @ out, base @ scaled.turned(), self.get("head.bias"), tokens, right, length
         )
+        return Reading(margin, self._logit_error(features, off, out, base, stream, float(length.lo.min())))
+
+    def _logit_error(
+        self, features: Interval, off: Floats, out: Interval, base: Interval, stream: Interval, least: float
+    ) -> float:
+        streamed = linear_error(out.size, 2 * base.size.max(axis=0), features.size.max(axis=0), off)
+        weight, head, bias = (self.tensors[name] for name in ("final_norm.weight", "head.weight", "head.bias"))
+        size, normed = normed_error(stream.size.max(axis=0), streamed, least, weight)
+        return float(linear_error(head, bias, size, normed).max()) if np.isfinite(size).all() else np.inf
 
 
 class E88Gain(E88):
     """q, k, v = silu(W x), q and k of length 1; out_h = S^T q."""
 
-    def token_tables(self, x: Interval, unit: float) -> tuple[Interval, Interval | None, Interval, Interval]:
+    def token_tables(self, x: Interval, unit: float) -> Tables:
         heads, n = self._sizes()
         if "mixers.0.beta.project.weight" not in self.tensors:
             raise Refused("this is not E88 with gain: it has no beta")
@@ -168,7 +207,7 @@ class E88Gain(E88):
         decay = self.rate(x, "mixers.0.decay.project", 0, 2, unit)
         beta = self.rate(x, "mixers.0.beta.project", 0, 4, unit)
         rows = len(x.lo)
-        return k.reshape(rows, 1, heads, n), v.reshape(rows, 1, heads, n), beta.reshape(rows, 1, heads), decay
+        return Tables(k.reshape(rows, 1, heads, n), beta.reshape(rows, 1, heads), decay, v.reshape(rows, heads, n))
 
     def _sizes(self) -> tuple[int, int]:
         heads = self.tensors["mixers.0.decay.project.weight"].shape[0]
@@ -180,10 +219,9 @@ class E88Gain(E88):
         q, k, v = ((z * z.sigmoid()).reshape(len(x.lo), 3, heads, n)[:, part] for part in range(3))
         return [unit_length(q), unit_length(k), v]
 
-    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+    def reading(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> Reading:
         heads, n = self._sizes()
-        x = rms_norm(self.get("embedding.weight"), self.get("norms.0.weight"))
-        q = self._qkv(x, 0.0)[0]
+        q = self._qkv(self.normed(0.0), 0.0)[0]
         lo, hi = np.empty((len(tokens), heads, n)), np.empty((len(tokens), heads, n))
         free = Interval.of(q.size).total().hi[tokens, :, 0]  # a column in [-1, 1], read by q
         lo[:], hi[:] = -free[..., None], free[..., None]
@@ -192,7 +230,14 @@ class E88Gain(E88):
                 read = part.forms(place, q[tokens, head][:, None, :])
                 lo[:, head, column], hi[:, head, column] = read.lo[:, 0], read.hi[:, 0]
         features = Interval(lo.reshape(len(tokens), -1), hi.reshape(len(tokens), -1))
-        return self.read(features, self.get("mixers.0.out.weight"), self.get("embedding.weight"), tokens, right)
+        off = self._feature_error(q, self._qkv(self.normed(FLOAT32), FLOAT32)[0])
+        return self.read(features, off, self.get("mixers.0.out.weight"), self.get("embedding.weight"), tokens, right)
+
+    def _feature_error(self, q: Interval, wide: Interval) -> Floats:
+        """What S^T q is off by, for each head and column."""
+        n = q.lo.shape[-1]
+        each = apart(wide, q).sum(axis=-1) + gamma(n, FLOAT32) * wide.size.sum(axis=-1)
+        return np.repeat(each.max(axis=0), n)
 
 
 class Reflections(E88):
@@ -200,13 +245,16 @@ class Reflections(E88):
 
     alike_columns = True
 
-    def token_tables(self, x: Interval, unit: float) -> tuple[Interval, Interval | None, Interval, Interval]:
+    def token_tables(self, x: Interval, unit: float) -> Tables:
         if "mixers.0.gain.project.weight" not in self.tensors:
             raise Refused("these are not reflections with gain: they have no gain")
         heads, writes, n = self._sizes()
         k = (x @ self.get("mixers.0.keys.weight", unit).turned()).reshape(len(x.lo), writes, heads, n)
         beta = self.rate(x, "mixers.0.rate.project", 0, 2, unit).reshape(len(x.lo), writes, heads)
-        return unit_length(k), None, beta, self.rate(x, "mixers.0.gain.project", 1, 2, unit)
+        gain = self.rate(x, "mixers.0.gain.project", 1, 2, unit)
+        first = beta[:, :1] * gain.reshape(len(x.lo), 1, heads)  # a (I - b k k^T) = a I - (a b) k k^T
+        low, high = (np.concatenate([a, b[:, 1:]], axis=1) for a, b in ((first.lo, beta.lo), (first.hi, beta.hi)))
+        return Tables(unit_length(k), Interval(low, high, unit), gain, None)
 
     def _sizes(self) -> tuple[int, int, int]:
         heads = self.tensors["mixers.0.gain.project.weight"].shape[0]
@@ -217,7 +265,7 @@ class Reflections(E88):
         marked = float(np.float32(0.9)) * (2 * np.eye(n) - 1)
         return Interval.of(np.broadcast_to(marked, (heads, n, n)))
 
-    def margin(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> float:
+    def reading(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> Reading:
         heads, _, n = self._sizes()
         first = self.get("mixers.0.read.weight")
         hidden = len(first.lo)
@@ -232,7 +280,10 @@ class Reflections(E88):
                 free = Interval.of(by_column[:, :, head, column].size).total().hi[:, 0]
                 total = total + Interval(-free, free)
         base = self.get("embedding.weight") + self.get("mixers.0.out.bias")
-        return self.read(total.gelu(), self.get("mixers.0.out.weight"), base, tokens, right)
+        every = np.ones(first.lo.shape[1])
+        inner = linear_error(first.size, self.get("mixers.0.read.bias").size, every, 0 * every)
+        off = gelu_error(total.size.max(axis=0), inner)
+        return self.read(total.gelu(), off, self.get("mixers.0.out.weight"), base, tokens, right)
 
 
 NETWORKS: dict[str, Callable[[Tensors], Network]] = {
@@ -253,42 +304,19 @@ def _least_size(x: Interval) -> Floats:
     return np.maximum(np.maximum(x.lo, -x.hi), 0)
 
 
-def _products(k: Interval, beta: Interval, decay: Interval, v: Interval | None) -> tuple[Interval, Interval]:
-    """a H_R ... H_1 (V, H, n, n), where the first write of E88 is not decayed: a I - b k k^T; and c (V, H, n, n)."""
+def _products(tables: Tables) -> tuple[Interval, Interval]:
+    """A = (I - b_R k_R k_R^T) ... (a I - b_1 k_1 k_1^T) as (V, H, n, n), and c = k v^T as (V, H, n, n)."""
+    k = tables.keys
     tokens, writes, heads, n = k.lo.shape
-    identity = Interval.of(np.broadcast_to(np.eye(n), (tokens, heads, n, n)), k.unit)
-    scale = decay.reshape(tokens, heads, 1, 1)
     key = [k[:, j].reshape(tokens, heads, n, 1) for j in range(writes)]
-    if v is not None:
-        push = beta[:, 0].reshape(tokens, heads, 1, 1) * (key[0] @ key[0].turned())
-        return identity * scale - push, key[0] @ v[:, 0].reshape(tokens, heads, 1, n)
-    matrix = identity
-    for j in range(writes):
-        matrix = matrix - beta[:, j].reshape(tokens, heads, 1, 1) * (key[j] @ (key[j].turned() @ matrix))
-    return matrix * scale, Interval.of(np.zeros((tokens, heads, n, n)), k.unit)
-
-
-def _float32_rounding(k: Interval, v: Interval | None, beta: Interval, decay: Interval) -> float:
-    """What the operations of one step can be off by in float32, in the order in which a scan makes them, before tanh.
-
-    z is at most `size` and off by at most `off`; each write adds k (v - b (k^T z)), of n + 6 roundings.
-    """
-    tokens, writes, heads, n = k.lo.shape
-    size = np.broadcast_to(decay.size[:, :, None, None], (tokens, heads, n, n)).copy()
-    off = gamma(2, FLOAT32) * size
-    for j in range(writes):
-        key, rate = k.size[:, j], beta.size[:, j, :, None, None] * (decay.size[:, :, None, None] if j == 0 else 1.0)
-        seen = np.ones_like(size) if j == 0 else size
-        value = 0.0 if v is None else v.size[:, j, :, None, :]
-        outer = key[..., None]
-        added = outer * (
-            value
-            + np.maximum(rate, beta.size[:, j, :, None, None]) * np.einsum("vhi,vhij->vhj", key, seen)[:, :, None, :]
-        )
-        carried = outer * rate * np.einsum("vhi,vhij->vhj", key, off)[:, :, None, :]
-        size = size + added
-        off = off + carried + gamma(n + 6, FLOAT32) * (size + added)
-    return float(off.max()) * (1 + 1e-9)
+    rate = [tables.rates[:, j].reshape(tokens, heads, 1, 1) for j in range(writes)]
+    identity = Interval.of(np.broadcast_to(np.eye(n), (tokens, heads, n, n)))
+    matrix = identity * tables.decay.reshape(tokens, heads, 1, 1) - rate[0] * (key[0] @ key[0].turned())
+    for j in range(1, writes):
+        matrix = matrix - rate[j] * (key[j] @ (key[j].turned() @ matrix))
+    if tables.values is None:
+        return matrix, Interval.of(np.zeros((tokens, heads, n, n)))
+    return matrix, key[0] @ tables.values.reshape(tokens, heads, 1, n)
 
 
 def _least_margin(
