@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import random
 from collections import defaultdict
@@ -15,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lm_eval.api.metrics import aggregate_subtask_metrics
 from lm_eval.tasks import TaskManager
+from lm_eval.utils import make_table
 
 from statetrack.asking import Rules, question
 from statetrack.asking.metrics import falls_below
+from statetrack.integrations.lm_eval import task
 from statetrack.integrations.lm_eval.metrics import NoSample
 from statetrack.tasks.groups.task import GroupTask
 from tests.integrations.lm_eval.scripted_models import Scripted, by_cycles, by_table, sequence, symmetric_by_id, tag
@@ -111,6 +114,18 @@ def test_a_length_without_samples_says_minus_one_and_is_in_no_mean(evaluate: Eva
     mean = found["groups"]["pair"]
     assert (mean["5,none"], mean["325,none"], mean["10,none"], mean["acc,none"]) == (0.5, 1, -1, 0.5)
     assert json.loads(json.dumps(mean))["10,none"] == -1
+
+
+def test_the_harness_table_has_a_dash_where_no_row_was_asked_and_says_how_to_read_it(
+    evaluate: Evaluate, caplog: pytest.LogCaptureFixture
+) -> None:
+    task._say_how_to_read.cache_clear()
+    with caplog.at_level(logging.INFO):
+        found = evaluate(Scripted(symmetric_by_id(3)), ["s3_composition"], limit=2)
+    lines = {line.split("|")[5].strip(): line.split("|")[7].strip() for line in make_table(found).splitlines()[2:]}
+    assert {length: float(lines[str(length)]) for length in (5, 325)} == {5: 1, 325: 1}
+    assert all(lines[str(length)] == "-" for length in LENGTHS if length not in (5, 325))
+    assert caplog.text.count("`statetrack results FOLDER`") == 1
 
 
 @given(st.lists(st.tuples(st.none() | st.floats(0, 1), st.integers(1, 9)), min_size=1), st.booleans())

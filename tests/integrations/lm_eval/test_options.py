@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lm_eval.utils import make_table
 
 from statetrack.errors import BadInput
+from statetrack.integrations.lm_eval.definitions import files, task_name
 from statetrack.integrations.lm_eval.options import HarnessOptions
+from statetrack.tasks.groups import selector as selector_of
 from tests.integrations.lm_eval.scripted_models import Scripted, compose, sequence, symmetric_by_id
 
 Evaluate = Callable[..., dict[str, Any]]
@@ -35,6 +38,37 @@ def test_metadata_chooses_rows_and_is_recorded(evaluate: Evaluate) -> None:
     assert seen[0] != seen[1] == seen[2]
 
 
+@pytest.mark.parametrize("lengths", ["500, 5,50", [5, 50, 500]])
+def test_some_lengths_have_the_same_rows_and_a_table_of_as_many_lines(evaluate: Evaluate, lengths: Any) -> None:
+    every, some = Scripted(symmetric_by_id(3)), Scripted(symmetric_by_id(3))
+    evaluate(every, ["s3_composition"], {"per_length": 2})
+    found = evaluate(some, ["s3_composition"], {"per_length": 2, "lengths": lengths})
+    asked = {prompt for prompt, _ in some.seen}
+    assert sorted(len(sequence(prompt)) for prompt in asked) == [5, 5, 50, 50, 500, 500]
+    assert asked <= {prompt for prompt, _ in every.seen}
+    lines = [line.split("|")[5].strip() for line in make_table(found).splitlines()[2:]]
+    assert lines == ["5", "50", "500", "acc", "chance", "falls_below_half", "n_per_length", "too_long"]
+    assert found["results"]["s3_composition"]["50,none"] == 1
+
+
+def test_a_selector_of_some_lengths_leaves_out_the_others(
+    evaluate: Evaluate, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its file names all 100 lengths; the harness says nothing of those that nobody asked for."""
+    [selector] = [text for name, text in files() if name == "nc1_groups.yaml"]
+    (tmp_path / "few.yaml").write_text(
+        selector.replace('"nc1_groups"', '"few"').replace(
+            json.dumps([task_name(group) for group in selector_of("nc1_groups")]),
+            '["a5_composition", "s5_composition"]',
+        )
+    )
+    with caplog.at_level(logging.WARNING):
+        found = evaluate(Scripted(lambda prompt: ""), ["few"], {"lengths": "5,50"}, include=tmp_path, limit=2)
+    lines = [line.split("|")[5].strip() for line in make_table(found, "groups").splitlines()[2:]]
+    assert lines == ["5", "50", "acc", "chance"]
+    assert "few" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("metadata", "generates", "said"),
     [
@@ -50,6 +84,9 @@ def test_metadata_chooses_rows_and_is_recorded(evaluate: Evaluate) -> None:
         ({"labels": "right"}, False, "labels belong to published data"),
         ({"labels": "rigth", "data": "x"}, False, "unknown labels 'rigth'; did you mean right"),
         ({"data": "x", "style": "table"}, False, "published rows have IDs of their own"),
+        ({"lengths": "5,7"}, False, "lengths='5,7' in --metadata should be some of 5, 10, ..., 500"),
+        ({"lengths": []}, False, "lengths="),
+        ({"lengths": {"5": 1}}, False, "lengths="),
     ],
 )
 def test_what_makes_no_sense_is_refused(metadata: dict[str, Any], generates: bool, said: str) -> None:

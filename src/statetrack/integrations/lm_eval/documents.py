@@ -31,12 +31,13 @@ def document(row: int, ids: Sequence[int], target: int) -> Document:
 class Generated(Sequence[Document]):
     """Rows of the test split, each drawn when it is first asked for: `--limit 2` costs two rows.
 
-    Round by round, each with one row of every length: document 100 r + i is row r of the i-th length's data.
+    Round by round, each with one row of every length: document 100 r + i is row r of the i-th length's data. Fewer
+    `lengths` have the same rows.
     """
 
-    def __init__(self, task: GroupTask, per_length: int, seed: int) -> None:
+    def __init__(self, task: GroupTask, per_length: int, seed: int, lengths: Sequence[int] = LENGTHS) -> None:
         self.task, self.per_length, self.seed = task, per_length, seed
-        self.lengths = spread(LENGTHS)
+        self.lengths = spread(lengths)
         self._drawn: dict[int, Document] = {}  # the harness comes twice: for the requests, and for the results
 
     def __len__(self) -> int:

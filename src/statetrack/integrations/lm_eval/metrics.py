@@ -23,7 +23,7 @@ FALLS, UNANSWERED = "falls_below_half", "unanswered"
 
 
 class NoSample(float):
-    """-1, for a length without samples. It stays out of the harness's means over tasks.
+    """-1, for a length without samples. It stays out of the harness's means over tasks, and its table has "-" for it.
 
     The harness divides sum(value * size) by sum(size). A missing value adds nothing to the first sum and remembers by
     how much the second is too large.
@@ -51,31 +51,37 @@ class NoSample(float):
 
     __radd__ = __add__
 
+    def __format__(self, how: str) -> str:
+        return "-"
+
     def __truediv__(self, sizes: float) -> float:
         present = sizes - self.missing
         return self.total / present if present else NoSample()
 
 
 @cache
-def names(generates: bool) -> tuple[str, ...]:
-    """All metrics. `5_stderr` comes after `5`: the harness writes "N/A" under that name first, and ours replaces it."""
-    lengths = [name for length in LENGTHS for name in (str(length), f"{length}_stderr")]
+def names(generates: bool, asked: tuple[int, ...] = LENGTHS) -> tuple[str, ...]:
+    """All metrics of a task whose rows have these lengths.
+
+    `5_stderr` comes after `5`: the harness writes "N/A" under that name first, and ours replaces it.
+    """
+    lengths = [name for length in asked for name in (str(length), f"{length}_stderr")]
     of_replies = ("violations", UNANSWERED) if generates else ()
     return ("acc", *lengths, "chance", "n_per_length", FALLS, "too_long", *of_replies)
 
 
 @cache
-def aggregations(generates: bool) -> dict[str, Callable[[list[Any]], Any]]:
+def aggregations(generates: bool, asked: tuple[int, ...] = LENGTHS) -> dict[str, Callable[[list[Any]], Any]]:
     """How the values of all documents become one number, for every metric."""
     from lm_eval.api.metrics import mean  # the harness knows the standard error of its own mean alone
 
     functions: dict[str, Callable[[list[Any]], Any]] = {"acc": mean, "violations": mean}
-    for length in LENGTHS:
+    for length in asked:
         functions[str(length)] = partial(accuracy, length)
         functions[f"{length}_stderr"] = partial(standard_error, length)
     functions |= {"chance": lambda values: values[0], "n_per_length": least, FALLS: falls, "too_long": sum}
     functions |= {UNANSWERED: sum}
-    return {name: functions[name] for name in names(generates)}
+    return {name: functions[name] for name in names(generates, asked)}
 
 
 def accuracy(length: int, scores: Sequence[Score]) -> float:

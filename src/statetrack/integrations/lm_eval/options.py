@@ -1,6 +1,7 @@
 """What `--metadata` can say to our tasks.
 
     --metadata '{"per_length": 100, "seed": 1}'          more rows, other rows
+    --metadata '{"lengths": "5,50,500"}'                 rows of these lengths alone, and a table of as many lines
     --metadata '{"style": "table", "relabel": 7}'        how permutations are written
     --metadata '{"data": "PATH"}'                        a local copy of the published data
 
@@ -11,12 +12,13 @@ look like a misspelling.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from statetrack.asking import Rules
 from statetrack.errors import BadInput, unknown
+from statetrack.integrations.lm_eval.definitions import LENGTHS
 
 LABELS = ("published", "right")
 GENERATION_ONLY = ("regime", "parser", "room")
@@ -29,6 +31,7 @@ class HarnessOptions:
     """The options of a run, with their defaults.
 
     per_length  rows for each of the lengths 5, 10, ..., 500
+    lengths     those of the 100 that are asked and reported, as "5,50,500" or a list; all where none is given
     seed        which rows
     style       ids, table, cycles, generators
     relabel     a seed that shuffles the IDs
@@ -38,6 +41,7 @@ class HarnessOptions:
     """
 
     per_length: int = 20
+    lengths: str | int | Sequence[int] | None = None
     seed: int = 0
     style: str = Rules.style
     relabel: int | None = Rules.relabel
@@ -70,6 +74,7 @@ class HarnessOptions:
             empty = name == "relabel" and value is None
             if not empty and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise BadInput(f"{name}={value!r} in --metadata should be a whole number, {least} or more")
+        self.asked  # noqa: B018 - lengths that there are not are refused now
         if self.labels not in LABELS:
             raise unknown("labels", str(self.labels), LABELS)
         if not generates and any(getattr(self, name) != getattr(plain, name) for name in GENERATION_ONLY):
@@ -79,6 +84,21 @@ class HarnessOptions:
         self.rules(0)
         if self.data is not None and not self.plain:
             raise BadInput("published rows have IDs of their own: style, relabel and thinking need generated ones")
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The lengths of the rows, in their order.
+
+        >>> HarnessOptions(lengths="500, 5").asked, len(HarnessOptions().asked)
+        ((5, 500), 100)
+        """
+        if self.lengths is None:
+            return LENGTHS
+        given = self.lengths.split(",") if isinstance(self.lengths, str) else self.lengths
+        found = {str(each).strip() for each in (given if isinstance(given, list | tuple) else [given])}
+        if not found or not found <= {str(length) for length in LENGTHS}:
+            raise BadInput(f"lengths={self.lengths!r} in --metadata should be some of 5, 10, ..., {LENGTHS[-1]}")
+        return tuple(sorted(map(int, found)))
 
     @property
     def plain(self) -> bool:

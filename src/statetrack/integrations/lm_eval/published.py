@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,22 +24,32 @@ log = logging.getLogger(LOGGER)
 DEPTH = 3  # folders below the given one in which a group's data is looked for
 
 
-def read(path: Path, name: str, per_length: int, labels: str) -> tuple[list[Document], list[str]]:
+def read(
+    path: Path, name: str, per_length: int, labels: str, lengths: Sequence[int] = LENGTHS
+) -> tuple[list[Document], list[str]]:
     """The first rows of every length in a group's test data, at most `per_length` of each; what its audit found."""
     place = locate(path, name)
     findings = audit(place, name).findings
     for finding in findings:
         log.warning("%s: %s", place, finding)
     data = find(place)
-    rows = _by_length(data, per_length, _right_labels(data, name) if labels == "right" else None)
+    rows = _by_length(data, set(lengths), per_length, _right_labels(data, name) if labels == "right" else None)
     if not rows:
-        raise BadInput(f"{place} holds no row whose length is one of {LENGTHS[0]}, {LENGTHS[1]}, ..., {LENGTHS[-1]}")
+        raise BadInput(f"{place} holds no row whose length is one of {_some(lengths)}")
     documents: list[Document] = []
     for turn in range(per_length):
-        for length in spread(LENGTHS):
+        for length in spread(lengths):
             if turn < len(rows[length]):
                 documents.append(document(len(documents), *rows[length][turn]))
     return documents, findings
+
+
+def _some(lengths: Sequence[int]) -> str:
+    """
+    >>> _some([5, 50]), _some(LENGTHS)
+    ('5, 50', '5, 10, ..., 500')
+    """
+    return ", ".join(map(str, lengths if len(lengths) < 4 else [*lengths[:2], "...", lengths[-1]]))
 
 
 def locate(path: Path, name: str) -> Path:
@@ -79,10 +89,9 @@ def _right_labels(data: DataSet, name: str) -> tuple[PermutationMap, Labels]:
 
 
 def _by_length(
-    data: DataSet, per_length: int, right: tuple[PermutationMap, Labels] | None
+    data: DataSet, wanted: set[int], per_length: int, right: tuple[PermutationMap, Labels] | None
 ) -> defaultdict[int, list[tuple[list[int], int]]]:
     """The IDs and the label of rows, under their length."""
-    wanted = set(LENGTHS)
     kept: defaultdict[int, list[tuple[list[int], int]]] = defaultdict(list)
     split = "test" if "test" in data.splits else next(iter(data.splits))
     for rows in data.rows(split):

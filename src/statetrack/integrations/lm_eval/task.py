@@ -5,6 +5,7 @@ The harness makes one object for each YAML file and gives it the file's fields, 
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -32,6 +33,7 @@ from statetrack.tasks.groups.task import GroupTask
 from statetrack.version import __version__
 
 log = logging.getLogger(LOGGER)
+MOST_LINES = 10  # of the harness's table that are read without help
 
 
 class Composition(Task):
@@ -87,8 +89,8 @@ class Composition(Task):
         """The documents, generated or read from a local copy, and what the audit of a copy found."""
         options = self.options
         if options.data is None:
-            return Generated(self.composition, options.per_length, options.seed), []
-        return published.read(Path(options.data), self.group, options.per_length, options.labels)
+            return Generated(self.composition, options.per_length, options.seed, options.asked), []
+        return published.read(Path(options.data), self.group, options.per_length, options.labels, options.asked)
 
     def has_training_docs(self) -> bool:
         return False
@@ -204,7 +206,7 @@ class Composition(Task):
     def process_results(self, doc: Document, results: Sequence[Any]) -> dict[str, Any]:
         """What one document tells every metric."""
         right = self.score(doc, results[0])
-        for_each_length = dict.fromkeys(names(self.generates), (doc["sequence_length"], right))
+        for_each_length = dict.fromkeys(names(self.generates, self.options.asked), (doc["sequence_length"], right))
         return {
             **for_each_length,
             "acc": right,
@@ -217,10 +219,20 @@ class Composition(Task):
         return float(result[1])
 
     def aggregation(self) -> dict[str, Callable[[list[Any]], Any]]:
-        return aggregations(self.generates)
+        if len(self.options.asked) > MOST_LINES:
+            _say_how_to_read()
+        return aggregations(self.generates, self.options.asked)
 
     def higher_is_better(self) -> dict[str, bool]:
-        return {name: True for name in names(self.generates) if name == "acc" or name.isdigit()}
+        return {name: True for name in names(self.generates, self.options.asked) if name == "acc" or name.isdigit()}
+
+
+@functools.cache
+def _say_how_to_read() -> None:
+    """The harness sorts its table by the metrics' names as text; only what asks fewer lengths can make it short."""
+    log.info("the harness's table has the lengths in the order of text, 10, 100, 105, ...; `statetrack results FOLDER`,"
+             """ with that of --output_path, prints those that were asked, in order, and --metadata '{"lengths":"""
+             """ "5,50,500"}' asks some alone""")  # fmt: skip
 
 
 class CompositionGen(Composition):
