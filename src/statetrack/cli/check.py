@@ -21,16 +21,21 @@ def command(
 
     Example: statetrack check demo-results
     """
+    from statetrack.asking import external
     from statetrack.results import Store
     from statetrack.results.check import check
 
-    found = check(Store.existing(folder))
+    found, others = check(Store.existing(folder)), external.read(folder)
+    why = {each.file: str(each) for each in others.left_out}
+    found.foreign = [why.get(name, name) for name in sorted({*others.foreign(found.foreign), *why})]
     if as_json:
         print_json(found.to_dict())
     else:
         for what, lines in (("damaged", found.damaged), ("stale", found.stale), ("foreign", found.foreign)):
             for line in lines:
                 say(f"{what}: {line}")
+        for name in others.files:
+            say(f"read: {name}, of another program")
         for conflict in found.conflicts:
             say(f"conflict: {conflict} differs")
         counted = f"{plural(found.records, 'record')} and {plural(found.weights, 'file')} of weights are whole"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli.external import name_left_out, of_others, print_external
 from statetrack.cli.output import print_table, say
-from statetrack.formatting import fixed, not_ours, plural, short_names, shortened
+from statetrack.errors import BadInput
+from statetrack.formatting import fixed, plural, short_names, shortened
 
 if TYPE_CHECKING:
+    from statetrack.asking.external import External
     from statetrack.results import Store
 
 SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
@@ -24,7 +27,7 @@ SHARED = 3  # of these columns, and of those of what was asked: what the rows of
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="A folder of cells.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of cells, or of logs of other programs; or one such log.")],
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file; - for standard output.")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Write a Parquet file.")] = None,
     long: Annotated[
@@ -33,32 +36,32 @@ def command(
 ) -> None:
     """Print the main numbers, or write those of every cell as CSV or Parquet.
 
-    What was trained has one row per cell. What was asked has one row for all its samples, with its tokens.
+    What was trained has one row per cell. What was asked has one row for all its samples, with its tokens. Results of
+    lm-evaluation-harness and logs of Inspect are read, too: accuracies by length, in order.
 
     Example: statetrack results demo-results --long --csv demo.csv
     """
+    from statetrack.asking import external
     from statetrack.results import Store, plans
     from statetrack.results.long_table import COLUMNS, long_rows
-    from statetrack.results.table import columns, rows, save_csv, save_parquet
+    from statetrack.results.table import columns, rows
     from statetrack.verdicts.measurements import tested
 
-    store = Store.existing(folder)
-    trained = _trained(store)
+    if folder.is_file():
+        _of_a_file(folder, csv, parquet, long)
+        return
+    store, found = Store.existing(folder), external.read(folder)
+    trained = _trained(store, found)
     notes = {key: entry.note for key, entry in plans.entries(plans.saved(store)).items()}
-    table = long_rows(store.records(), tested, notes) if long else rows(store, notes)
+    table = long_rows(store.records(), tested, notes) + of_others(found) if long else rows(store, notes)
     kinds = COLUMNS if long else dict.fromkeys(columns(table))
-    if csv:
-        count = save_csv(table, list(kinds), sys.stdout if str(csv) == "-" else csv)
-        if str(csv) != "-":
-            say(f"{csv}: {plural(count, 'row')}")
-    if parquet:
-        say(f"{parquet}: {plural(save_parquet(table, kinds, parquet), 'row')}")
     if csv or parquet:
+        _write(table, kinds, csv, parquet)
         return
     if long and table:
         _print(SHOWN_LONG, table)
         return
-    shown = [print_asked(store), bool(trained)]
+    shown = [print_asked(store), bool(trained), print_external(found)]
     if trained:
         told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
         _print((*SHOWN, BROKEN), told)
@@ -66,7 +69,35 @@ def command(
         say(f"{folder} holds no results yet")
 
 
-def _trained(store: Store) -> set[str]:
+def _write(table: list[dict[str, Any]], kinds: Mapping[str, Any], csv: Path | None, parquet: Path | None) -> None:
+    from statetrack.results.table import save_csv, save_parquet
+
+    if csv:
+        count = save_csv(table, list(kinds), sys.stdout if str(csv) == "-" else csv)
+        if str(csv) != "-":
+            say(f"{csv}: {plural(count, 'row')}")
+    if parquet:
+        say(f"{parquet}: {plural(save_parquet(table, kinds, parquet), 'row')}")
+
+
+def _of_a_file(path: Path, csv: Path | None, parquet: Path | None, long: bool) -> None:
+    """The results of a harness, or a log: always as the long table where it is written."""
+    from statetrack.asking import external
+    from statetrack.results.long_table import COLUMNS
+
+    found = external.read(path)
+    if not found:
+        raise BadInput(str(found.left_out[0]))
+    if csv or parquet:
+        _write(of_others(found), COLUMNS, csv, parquet)
+    elif long:
+        _print(SHOWN_LONG, of_others(found))
+    else:
+        print_external(found)
+        name_left_out(found)
+
+
+def _trained(store: Store, found: External) -> set[str]:
     """The keys of what was trained; what is damaged or not ours is named."""
     from statetrack.results import Damage
     from statetrack.results.cell import TRAIN
@@ -77,8 +108,7 @@ def _trained(store: Store) -> set[str]:
             say(f"damaged, left out: {entry}", file=sys.stderr)
         elif entry.cell.kind == TRAIN:
             trained.add(key)
-    if foreign := store.foreign():
-        say(not_ours(foreign), file=sys.stderr)
+    name_left_out(found, store.foreign())
     return trained
 
 

@@ -40,12 +40,24 @@ class Written:
 
 def page_of(folder: Path | str, title: str | None = None, command: str = "") -> Page:
     """The report as data, before it is written as anything. A folder in which nothing is ours gets none."""
-    path = Path(folder)
+    return _page(_read(Path(folder)), title, command)
+
+
+def _read(path: Path) -> folders.Folder:
     held = folders.read(path)
-    if not (held.cells or held.status.damaged or held.status.sweeps):
-        foreign = f"; {not_ours(held.status.foreign)}" if held.status.foreign else ""
-        raise BadInput(f"{path} holds no cell of statetrack, so there is nothing to report{foreign}")
-    return page(held, title or _title(held), command or f"statetrack report {path}")
+    if not (_is_ours(held) or held.external):
+        others = [not_ours(held.status.foreign)] if held.status.foreign else []
+        told = "".join(f"; {each}" for each in [*others, *held.external.notices])
+        raise BadInput(f"{path} holds no cell of statetrack, so there is nothing to report{told}")
+    return held
+
+
+def _is_ours(held: folders.Folder) -> bool:
+    return bool(held.cells or held.status.damaged or held.status.sweeps)
+
+
+def _page(held: folders.Folder, title: str | None, command: str) -> Page:
+    return page(held, title or _title(held), command or f"statetrack report {held.path}")
 
 
 @refusing_unknown
@@ -55,8 +67,10 @@ def report(
 ) -> Written:  # fmt: skip
     """Write the page of a folder of results, its summary beside it, and figures and tables where they are asked for.
 
-    folder   a folder of results, as `train`, `sweep` and `ask` leave it
-    out      the HTML file; None: report.html in the folder. The summary beside it ends in .md
+    folder   a folder of results, as `train`, `sweep` and `ask` leave it; what lm-evaluation-harness and Inspect left
+             in it of our tasks is read as well
+    out      the HTML file; None: report.html in the folder, unless that holds logs alone. The summary beside it ends in
+             .md
     figures  a folder for PNG, SVG, PDF and CSV of each figure, and for the tables as LaTeX
     latex    another folder for those tables
     title    of the page
@@ -74,7 +88,13 @@ def report(
     html = Path(out) if out is not None else Path(folder) / "report.html"
     if html.suffix.lower() not in (".html", ".htm"):
         raise BadInput(f"{html} should end in .html")
-    made = page_of(folder, title, command)
+    held = _read(Path(folder))
+    if out is None and not _is_ours(held):
+        raise BadInput(
+            f"{folder} holds logs of other programs and no cell of statetrack, so nothing is written into it unasked: "
+            f"--out {html}, or another place"
+        )
+    made = _page(held, title, command)
     check_parent(html)
     write_whole(html, html_page.write(made, vega.bundle()).encode())
     markdown = html.with_suffix(".md")

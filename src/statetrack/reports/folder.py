@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from statetrack.asking import external
 from statetrack.asking.episode import SERVER
+from statetrack.asking.external import External
+from statetrack.asking.external.harness import PROGRAM
 from statetrack.asking.metrics import counted
 from statetrack.asking.rules import how
 from statetrack.formatting import plural, told_apart, verb, without_hash
@@ -17,12 +20,16 @@ from statetrack.reports.figures.series import HOW, Series, series_of
 from statetrack.results import AskedRecord, EvaluatedRecord, Record, Status, Store, TrainingRecord, plans, status
 from statetrack.results.cell import ASK
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
+from statetrack.results.external import ExternalScores, Source
 from statetrack.results.plans import RULES, oldest_rules
 from statetrack.results.records import DIVERGED, FAILED, FINISHED, EpisodeRecord
 from statetrack.verdicts.ablations import ComparedCell
 from statetrack.verdicts.comparison import seen_in
 from statetrack.verdicts.measurements import grouped
 from statetrack.version import __version__
+
+MOST_TABS = 12  # tasks that nothing here is known of but what a harness scored, and that have a tab each
+SHORT = {PROGRAM: "lm-eval"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class BroughtCell:
 
 @dataclass(frozen=True)
 class AskedCell:
-    """One sample that a language model, or a baseline, was asked to the end."""
+    """One sample that a language model, or a baseline, was asked to the end. `source`: by another program."""
 
     task: str
     model: str
@@ -61,6 +68,7 @@ class AskedCell:
     sample: int
     protocol: str
     record: AskedRecord
+    source: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,15 @@ class FailedSample:
     protocol: str
     by_server: bool
     episode: EpisodeRecord | None = None  # as far as it was answered
+
+
+@dataclass(frozen=True)
+class ScoredElsewhere:
+    """One task and one model in the results of another program, which tell shares of right answers and no episodes."""
+
+    task: str
+    model: str
+    record: ExternalScores
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,8 @@ class Folder:
     brought: list[BroughtCell] = field(default_factory=list)
     episodes: list[AskedCell] = field(default_factory=list)
     unanswered: list[FailedSample] = field(default_factory=list)
+    elsewhere: list[ScoredElsewhere] = field(default_factory=list)
+    external: External = field(default_factory=External)  # what other programs left here
     series: list[Series] = field(default_factory=list)
     diagnoses: list[DiagnosedCell] = field(default_factory=list)
     left_out: list[LeftOut] | None = None  # by the last `statetrack diagnose`; None where there was none
@@ -107,7 +126,9 @@ class Folder:
         """In the order of the catalogue's first three, then by name."""
         first = {name: place for place, name in enumerate(("txc", "rtc", "fsm"))}
         names = {run.task for run in self.runs} | {episode.task for episode in self.episodes}
-        names |= {record.cell.task for record in self.cells}
+        names |= {record.cell.task for record in self.cells} | {sample.task for sample in self.unanswered}
+        scored = {each.task for each in self.elsewhere}
+        names |= scored if len(scored - names) <= MOST_TABS else set()
         return sorted(names, key=lambda name: (first.get(name, len(first)), name))
 
     @property
@@ -135,6 +156,9 @@ class Folder:
     def failed(self, task: str) -> list[FailedSample]:
         return [sample for sample in self.unanswered if sample.task == task]
 
+    def scored(self, task: str) -> list[ScoredElsewhere]:
+        return [each for each in self.elsewhere if each.task == task]
+
     @property
     def seen(self) -> list[ComparedCell]:
         """The trained cells with their diagnoses, as they are compared."""
@@ -149,7 +173,8 @@ class Folder:
 def read(path: Path) -> Folder:
     """Read the folder once; what is damaged or cannot be read is left out and named."""
     store = Store.existing(path)
-    folder = Folder(path, status(store), rules=oldest_rules(store))
+    folder = Folder(path, status(store), rules=oldest_rules(store), external=external.read(path))
+    folder.status.foreign = folder.external.foreign(folder.status.foreign)
     for plan in (each for each in folder.status.damaged if each.path.parent.name == plans.FOLDER):
         folder.notices.append(f"{plan}. What is missing is not known.")
     _take(folder, store.records())
@@ -194,21 +219,22 @@ def _take(folder: Folder, records: Iterable[Record]) -> None:
 
 def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) -> None:
     """Give models and protocols the words of the page. How a model was asked is part of what it is called there."""
-    protocols = protocol_labels([record.cell.protocol for record in (*trained, *asked)])
+    from_logs = [record for log in folder.external.episodes for record in log.records]
+    protocols = protocol_labels([record.cell.protocol for record in (*trained, *asked, *from_logs)])
     labels = told_apart({record.cell.subject: without_hash(record.cell.subject) for record in trained})
     subjects = {label: subject for subject, label in labels.items()}
     for training in trained:
         cell = training.cell
         protocol = protocols[_text(cell.protocol)]
         folder.runs.append(TrainedCell(cell.task, labels[cell.subject], cell.length, cell.seed, protocol, training))
-    for sample in asked:
+    logs = [(sample, log.source) for log in folder.external.episodes for sample in log.records]
+    for sample, source in [*((each, None) for each in asked), *logs]:
         cell = sample.cell
-        rules = how(cell.protocol)
-        label = f"{cell.subject}{HOW}{rules}" if rules else cell.subject
+        label = HOW.join(filter(None, [cell.subject, _how(how(cell.protocol), source)]))
         subjects.setdefault(label, label)
         protocol = protocols[_text(cell.protocol)]
         if isinstance(sample, AskedRecord) and sample.finished and counted([sample.episode]):
-            folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample))
+            folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample, source))
         else:
             # An earlier version called an episode done that a fault ended.
             cut_off = isinstance(sample, AskedRecord) and sample.episode.ended != SERVER
@@ -219,9 +245,18 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) ->
         label = f"{without_hash(cell.subject)}, weights {record.weights.sha256[:8]}"
         subjects.setdefault(label, cell.subject)
         folder.brought.append(BroughtCell(cell.task, label, record))
+    for scores in folder.external.scores:
+        label = f"{scores.model}{HOW}{_how(scores.how, scores.source)}"
+        subjects.setdefault(label, label)
+        folder.elsewhere.append(ScoredElsewhere(scores.task, label, scores))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))
+
+
+def _how(rules: str, source: Source | None) -> str:
+    """How it was asked, and by which other program."""
+    return ", ".join(filter(None, [rules, SHORT.get(source.program, source.program) if source else ""]))
 
 
 def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from statetrack.errors import BadInput
 from statetrack.formatting import first_sentence, not_ours, plural, verb
-from statetrack.reports import brought, measures, predictions, prose, provenance, tables
+from statetrack.reports import brought, elsewhere, measures, predictions, prose, provenance, tables
 from statetrack.reports.figures import catalogue
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import slug
@@ -69,10 +69,11 @@ def page(folder: Folder, title: str, command: str) -> Page:
     lines = predictions.lines(folder)
     sentences = predictions.sentences(folder) if folder.runs or folder.episodes else []
     sections = [
-        _verdicts(folder, lines, sentences),
+        _verdicts(folder, lines, sentences) if folder.cells or not folder.external else None,
         *(_task(folder, task) for task in folder.tasks),
         *_diagnosis(folder),
         *_cost(folder),
+        *_elsewhere(folder),
         _about(folder),
     ]
     return Page(
@@ -84,12 +85,15 @@ def page(folder: Folder, title: str, command: str) -> Page:
 def _facts(folder: Folder, lines: Sequence[PredictionRow]) -> list[tuple[str, str]]:
     given, found = counts(line.judged for line in lines), folder.status.counts
     done = found["done"] + found["diverged"]
-    facts = [(f"{done:,}", "cell done" if done == 1 else "cells done")]
+    facts = [(f"{done:,}", "cell done" if done == 1 else "cells done")] if folder.cells or not folder.external else []
+    if files := len(folder.external.files):
+        facts.append((f"{files:,}", "file read" if files == 1 else "files read"))
     facts += [(f"{found[name]:,}", name) for name in ("failed", "missing", "skipped", "running") if found[name]]
     if folder.status.damaged:
         facts.append((f"{len(folder.status.damaged):,}", "damaged"))
-    facts += [(f"{len(folder.tasks):,}", "task" if len(folder.tasks) == 1 else "tasks")]
-    noun = "model" if folder.runs or not folder.episodes else "subject"
+    tasks = len({*folder.tasks, *(each.task for each in folder.elsewhere)})
+    facts += [(f"{tasks:,}", "task" if tasks == 1 else "tasks")]
+    noun = "model" if folder.runs or not (folder.episodes or folder.elsewhere) else "subject"
     facts += [(f"{len(folder.models):,}", noun if len(folder.models) == 1 else f"{noun}s")]
     if given:
         facts += [(str(given[name]), name) for name in OUTCOMES]
@@ -101,6 +105,7 @@ def _notices(folder: Folder) -> list[str]:
     made = list(dict.fromkeys(folder.notices))
     if folder.status.foreign:
         made.append(f"{not_ours(folder.status.foreign)}.")
+    made += [f"{notice}." for notice in folder.external.notices]
     for name, why in NOT_DONE.items():
         if counts[name]:
             made.append(f"{plural(counts[name], 'cell')} {verb(counts[name])} {name}: {why}.")
@@ -155,9 +160,9 @@ def _task(folder: Folder, task: str) -> Section | None:
         )  # fmt: skip
     if folder.brought_on(task):
         blocks += [*catalogue.of_brought(folder, task), *_there(brought.table(folder, task))]
-    if folder.asked(task):
+    if folder.asked(task) or folder.scored(task):
         blocks += catalogue.of_asking(folder, task)
-    blocks += _there(tables.episodes(folder, task))
+    blocks += _there(tables.episodes(folder, task), elsewhere.table(folder, task), elsewhere.lengths(folder, task))
     if not blocks:
         lead = ["No cell of this task has a result; the reasons are under “About this run”."]
     return Section(f"task-{slug(task)}", task, [*_about_task(task), *lead], blocks)
@@ -198,6 +203,18 @@ def _cost(folder: Folder) -> list[Section]:
     lead = "What the results took, beside what they are worth."
     figures = [figure for task in folder.tasks for figure in catalogue.of_cost(folder, task)]
     return [Section("cost", "Cost", [lead], [*figures, table])]
+
+
+def _elsewhere(folder: Folder) -> list[Section]:
+    blocks = _there(elsewhere.overview(folder), elsewhere.files(folder))
+    if not blocks:
+        return []
+    lead = (
+        "What lm-evaluation-harness and Inspect measured of statetrack's tasks, from the files that they wrote. The "
+        "numbers stand in the tabs of the tasks, beside those that statetrack measured itself; where a harness scored "
+        "more tasks than tabs could hold, here."
+    )
+    return [Section("elsewhere", "Other programs", [lead], blocks)]
 
 
 def _about(folder: Folder) -> Section:

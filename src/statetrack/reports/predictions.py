@@ -40,7 +40,7 @@ def lines(folder: Folder) -> list[PredictionRow]:
 
 def sentences(folder: Folder) -> list[JudgedSentence]:
     """What the documents say that concerns the folder."""
-    asked = [episode.record for episode in folder.episodes]
+    asked = [episode.record for episode in folder.episodes if episode.source is None]
     return judge.sentences(_results(folder, folder.runs), asked, folder.rules)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from statetrack.formatting import plural, shown, verb
-from statetrack.reports import brought, figure_data
+from statetrack.reports import brought, elsewhere, figure_data
 from statetrack.reports.figures import asking, diagnosis
 from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
@@ -47,11 +47,12 @@ def apart(found: ModelContrast) -> str:
 
 def summary(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> list[str]:
     """The lines under the title: what was done, one for each task, what was looked into, what was predicted."""
-    if not folder.cells:
+    if not folder.cells and not folder.external:
         return ["This folder holds no results yet." + _planned(folder)]
     tasks = [sentence for task in folder.tasks for sentence in _task(folder, task)]
-    if not folder.runs and not folder.episodes and not folder.brought:
+    if not (folder.runs or folder.episodes or folder.brought or folder.elsewhere):
         return [f"No cell of this folder has a result: {_standing(folder)}.", *filter(None, tasks)]
+    tasks.append(elsewhere.without_a_tab(folder))
     said = [_what(folder), *tasks, *_diagnosed(folder), _judged(lines), _claimed(sentences), _seeds(folder)]
     return [sentence for sentence in said if sentence]
 
@@ -78,10 +79,10 @@ def _what(folder: Folder) -> str:
         )
     if folder.brought:
         parts.append(f"{plural(len(folder.brought), 'network')} brought and tested, not trained here")
-    if folder.episodes:
-        subjects = len({each.model for each in folder.episodes})
-        parts.append(f"{plural(subjects, 'subject')} asked in {plural(len(folder.episodes), 'episode')}")
-    text = "; ".join(parts)
+    if asked := [each for each in folder.episodes if each.source is None]:
+        subjects = len({each.model for each in asked})
+        parts.append(f"{plural(subjects, 'subject')} asked in {plural(len(asked), 'episode')}")
+    text = "; ".join(filter(None, [*parts, elsewhere.what(folder)]))
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -100,7 +101,7 @@ def _task(folder: Folder, task: str) -> list[str]:
     if said:
         runs = [run for run in folder.runs if run.task == task]
         said[-1] += _elsewhere(runs) + _broken(runs)
-    return [*said, brought.sentence(folder, task), _asked(folder, task)]
+    return [*said, brought.sentence(folder, task), _asked(folder, task), elsewhere.sentence(folder, task)]
 
 
 def _reaches(runs: Iterable[TrainedCell]) -> dict[str, TrackedLength]:

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from statetrack.asking.external import runs
 from statetrack.asking.solvers import split_subject
 from statetrack.reports.folder import Folder
 from statetrack.results import EvaluatedRecord, Store, Sweep, TrainingRecord, plans
 from statetrack.results.cell import ASK, STREAM
 from statetrack.results.evaluations import OnWords
+from statetrack.results.external import Source
 from statetrack.results.folder_status import ORDER
 from statetrack.verdicts.measurements import grouped
 from statetrack.version import __version__
@@ -29,6 +31,7 @@ def lines(folder: Folder, command: str) -> list[tuple[str, str]]:
     return [
         ("this page", command),
         *(("results", line) for line in commands(folder)),
+        *(("read from", f"{source.file} ({source.by})") for source in _sources(folder)),
         ("cells", ", ".join(f"{counts[name]} {name}" for name in ORDER) + f", {len(folder.status.damaged)} damaged"),
         ("seeds", ", ".join(map(str, folder.seeds)) or "none"),
         ("devices", _counted(training.device for training in trainings)),
@@ -36,6 +39,12 @@ def lines(folder: Folder, command: str) -> list[tuple[str, str]]:
         ("torch", _counted(training.torch for training in trainings)),
         ("Python", platform.python_version()),
     ]
+
+
+def _sources(folder: Folder) -> list[Source]:
+    """The files of other programs, each once."""
+    found = {source.file: source for source in runs.sources(folder.external.scores, folder.external.episodes)}
+    return list(found.values())[:MOST]
 
 
 def _counted(names: Iterable[str]) -> str:

@@ -8,6 +8,7 @@
     off data     rows that training never shows, `case` by case
     all strings  every input of the length trained on
     dialogue     one sample that a language model was asked; `tested` is its length
+    prompts      final answers to prompts of one length, as lm-evaluation-harness scored them
     (nothing)    a cell without a result: `status` and `reason` say why
 
 `accuracy` is over all positions, `end_accuracy` over the last 32; along a stream both are over the last positions
@@ -23,8 +24,9 @@ from typing import Any
 from statetrack.errors import need
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.evaluations import AllStrings, OffData, OnRows, OnStream, OnWords
+from statetrack.results.external import ExternalEpisodes, ExternalScores
 from statetrack.results.networks import HasEvaluations, Tested
-from statetrack.results.records import AskedRecord, EvaluatedRecord, Record, TrainingRecord
+from statetrack.results.records import DONE, AskedRecord, EvaluatedRecord, Record, TrainingRecord
 
 COLUMNS: dict[str, type] = {
     "key": str, "task": str, "model": str, "protocol": str, "note": str, "trained": int, "seed": int, "status": str,
@@ -121,6 +123,28 @@ def _dialogue(record: AskedRecord) -> Row:
         right = episode.outcomes.count("+")
         row |= {"n": len(episode.outcomes), "accuracy": right / len(episode.outcomes), "max_length": episode.max_length}
     return row
+
+
+def external_rows(
+    scores: Iterable[ExternalScores], episodes: Iterable[ExternalEpisodes], tests: Tests
+) -> list[Row]:  # fmt: skip
+    """The same of what other programs measured; `note` is the file that it was read from."""
+    rows = [dict.fromkeys(COLUMNS) | row for each in scores for row in _scored(each)]
+    for log in episodes:
+        rows += [
+            row | {"protocol": log.source.program, "note": log.source.file} for row in long_rows(log.records, tests)
+        ]
+    return rows
+
+
+def _scored(scores: ExternalScores) -> Iterator[Row]:
+    for each in scores.lengths:
+        low, high = each.interval
+        yield {
+            "task": scores.task, "model": scores.model, "protocol": scores.source.program, "case": scores.how or None,
+            "note": scores.source.file, "status": DONE, "of": "prompts", "tested": each.length, "rows": each.rows,
+            "n": each.rows, "accuracy": each.accuracy, "low": low, "high": high, "floor": scores.chance,
+        }  # fmt: skip
 
 
 def to_pandas(rows: Iterable[Row]) -> Any:

@@ -18,6 +18,7 @@ from statetrack.reports.figures.series import HOW
 from statetrack.reports.figures.view import DATA, Row, View
 from statetrack.reports.folder import AskedCell, FailedSample, Folder
 from statetrack.results.cell import Cell
+from statetrack.results.external import LengthScore
 from statetrack.results.records import EpisodeRecord as KeptEpisode
 from statetrack.tasks import trusted_task
 from statetrack.verdicts.measurements import grouped
@@ -138,9 +139,48 @@ def length_rows(task: str, episodes: Sequence[AskedCell]) -> list[Row]:
             low, high = found["interval"]
             rows.append({
                 "model": model, "protocol": protocol, "length": length, "accuracy": found["accuracy"], "low": low,
-                "high": high, "n": found["n"], "floor": floor,
+                "high": high, "n": found["n"], "floor": floor, "at_least": False,
             })  # fmt: skip
     return rows
+
+
+def all_length_rows(folder: Folder, task: str, pooled: bool = False) -> list[Row]:
+    """Both those of our own and those that a harness scored; `pooled`, points of few answers are made one."""
+    rows = length_rows(task, [each for each in folder.asked(task) if is_whole(each)])
+    for scored in folder.scored(task):
+        for each in pools(scored.record.lengths, ENOUGH if pooled else 1):
+            low, high = each.interval
+            rows.append({
+                "model": scored.model, "protocol": scored.record.how, "length": each.length, "accuracy": each.accuracy,
+                "low": low, "high": high, "n": each.rows, "floor": scored.record.chance, "at_least": each.at_least,
+            })  # fmt: skip
+    return rows
+
+
+def pools(lengths: Sequence[LengthScore], least: int) -> list[LengthScore]:
+    """Neighbouring lengths as one, at the mean of theirs, so that each point has some answers; a rest of fewer is with
+    the last.
+
+    >>> at = [LengthScore(length=5 * place, accuracy=place % 2, rows=4) for place in range(1, 6)]
+    >>> [(each.length, each.accuracy, each.rows) for each in pools(at, 8)]
+    [(8, 0.5, 8), (20, 0.6666666666666666, 12)]
+    """
+    groups: list[list[LengthScore]] = []
+    for each in lengths:
+        if not groups or sum(one.rows for one in groups[-1]) >= least:
+            groups.append([])
+        groups[-1].append(each)
+    if len(groups) > 1 and sum(one.rows for one in groups[-1]) < least:
+        rest = groups.pop()
+        groups[-1] += rest
+    return [_pool(group) for group in groups]
+
+
+def _pool(group: Sequence[LengthScore]) -> LengthScore:
+    rows = sum(each.rows for each in group)
+    right = sum(each.accuracy * each.rows for each in group)
+    middle = round(sum(each.length for each in group) / len(group))
+    return LengthScore(length=middle, accuracy=right / rows, rows=rows, at_least=any(each.at_least for each in group))
 
 
 def chance(task: str) -> float | None:
@@ -152,7 +192,7 @@ def chance(task: str) -> float | None:
 
 def by_length(view: View) -> Figure | None:
     task = view.where
-    rows = length_rows(task, [each for each in view.episodes if is_whole(each)])
+    rows = all_length_rows(view.folder, task, pooled=True)
     if not rows:
         return None
     series = view.folder.drawn(row["model"] for row in rows)
@@ -170,13 +210,15 @@ def by_length(view: View) -> Figure | None:
     return Figure(
         f"{task}: one answer a prompt",
         "The share of right final answers against the length of the sequence, with its 95 % interval (Wilson) and, "
-        "dashed, what a blind guess scores.",
+        "dashed, what a blind guess scores. Of what a harness scored, neighbouring lengths are taken together until "
+        f"a point has {ENOUGH} answers; the table has each.",
         f"Accuracy of {plural(len(series), 'subject')} on {task} at "
         f"{plural(len({row['length'] for row in rows}), 'length')}.",
         rows, spec,
     )  # fmt: skip
 
 
+ENOUGH = 10  # answers behind a point
 IMPLICIT, EXPLICIT = "implicit", "explicit"
 LINES = {"random": [5, 4], "human": [1, 3]}  # whose results are lines, and how they are dashed
 
@@ -199,6 +241,7 @@ def bar_rows(episodes: Sequence[AskedCell]) -> list[Row]:
     Rules and lengths are named where they differ.
     """
     cells = [each.record.cell for each in episodes]
+    sources = {each.source.program if each.source else "" for each in episodes}
     rules, lengths = len({how(cell.protocol) for cell in cells}) > 1, len({cell.length for cell in cells}) > 1
     rows = []
     for same in groups(episodes).values():
@@ -206,7 +249,8 @@ def bar_rows(episodes: Sequence[AskedCell]) -> list[Row]:
         who, state, line = _who(cell)
         found = metrics.summary(_kept(same), _compat(same))
         (low, high), (least, most) = found["avg_interval"], found["violation_interval"]
-        apart = [how(cell.protocol) if rules else "", f"{cell.length:,} inputs" if lengths else ""]
+        by = same[0].source.program if same[0].source and len(sources) > 1 else ""
+        apart = [how(cell.protocol) if rules else "", f"{cell.length:,} inputs" if lengths else "", by]
         rows.append({
             "model": HOW.join(filter(None, [who, *apart])), "state": state, "line": line,
             "episodes": found["episodes"], "lasted": found["avg_max_length"], "lasted_low": low, "lasted_high": high,
@@ -235,7 +279,12 @@ def _bars(view: View, what: str, title: str) -> Figure | None:
     order = list(dict.fromkeys(row["model"] for row in sorted(bars, key=lambda row: -row["lasted"])))
     states = [state for state in (EXPLICIT, IMPLICIT) if any(row["state"] == state for row in bars)]
     most = 1.15 * max(row[f"{what}_high"] for row in rows) or 1.0  # with room for the numbers behind the bars
-    x = {"field": what, "type": "quantitative", "axis": {"title": title}, "scale": {"domain": [0, most]}}
+    x = {
+        "field": what,
+        "type": "quantitative",
+        "axis": {"title": title, "tickCount": 6},
+        "scale": {"domain": [0, most]},
+    }
     place = {
         "y": {"field": "model", "type": "nominal", "sort": order, "axis": {"title": None, "labelLimit": 300}},
         "yOffset": {"field": "state", "type": "nominal", "sort": states},
@@ -311,8 +360,13 @@ def _counted(same: Sequence[AskedCell], cut_off: Sequence[KeptEpisode]) -> Row:
         LASTED: round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}",
         "right answers": found["accuracy"]["accuracy"],
         "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
-        "tokens out": tokens["generated"], "seconds": round(sum(each.record.seconds or 0.0 for each in same), 1),
+        "tokens out": tokens["generated"], "seconds": _seconds(same),
     }  # fmt: skip
+
+
+def _seconds(same: Sequence[AskedCell]) -> float | None:
+    told = [each.record.seconds for each in same if each.record.seconds is not None]
+    return round(sum(told), 1) if told else None
 
 
 def no_answers(failed: Sequence[FailedSample], finished: int) -> str:

@@ -62,7 +62,8 @@ def of_brought(folder: Folder, task: str) -> list[Figure]:
 def of_asking(folder: Folder, task: str) -> list[Figure]:
     """Of the episodes of one task."""
     episodes = folder.asked(task)
-    return drawn(ASKED, View(folder, task, episodes=episodes, series=folder.drawn(each.model for each in episodes)))
+    models = [*(each.model for each in episodes), *(each.model for each in folder.scored(task))]
+    return drawn(ASKED, View(folder, task, episodes=episodes, series=folder.drawn(models)))
 
 
 def of_diagnosis(folder: Folder, task: str) -> list[Figure]:

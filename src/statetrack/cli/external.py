@@ -1,0 +1,94 @@
+"""What other programs measured, in a terminal: one line for each task and model, and the lengths in their order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from statetrack.cli.output import print_table, say
+from statetrack.formatting import brief, fixed, not_ours
+
+if TYPE_CHECKING:
+    from statetrack.asking.external import External
+    from statetrack.results.external import ExternalScores
+
+MOST_SIDE_BY_SIDE = 8  # tasks, or models, whose lengths are printed as columns
+HEADERS = ("task", "model", "how", "rows", "accuracy", "95 %", "chance", "below a half from", "violations", "too long",
+           "unanswered", "by")  # fmt: skip
+COUNTED = HEADERS.index("below a half from")  # from here on columns are left out where nothing is told
+
+
+def print_external(found: External) -> bool:
+    """Their tables; whether there are any."""
+    if found.scores:
+        say("scored by other programs:")
+        _print_scores(found.scores)
+        _print_lengths(found.scores)
+    if found.episodes:
+        _print_episodes(found)
+    return bool(found)
+
+
+def name_left_out(found: External, known: Iterable[str] = ()) -> None:
+    """The files that are not counted; `known` are others that are no cells."""
+    foreign = found.foreign(known)
+    for notice in [*([not_ours(foreign)] if foreign else []), *found.notices]:
+        say(notice, file=sys.stderr)
+
+
+def of_others(found: External) -> list[dict[str, Any]]:
+    """The rows of the long table."""
+    from statetrack.results.long_table import external_rows
+    from statetrack.verdicts.measurements import tested
+
+    return external_rows(found.scores, found.episodes, tested)
+
+
+def _print_scores(scores: Sequence[ExternalScores]) -> None:
+    lines = [
+        [each.task, each.model, each.how, each.rows, fixed(each.accuracy, 4), _between(each.interval),
+         brief(each.chance), each.falls_below_half, None if each.violations is None else fixed(each.violations, 4),
+         each.too_long or None, each.unanswered or None, each.source.by]
+        for each in scores
+    ]  # fmt: skip
+    told = [at for at in range(len(HEADERS)) if at < COUNTED or any(line[at] is not None for line in lines)]
+    print_table([HEADERS[at] for at in told], [[line[at] for at in told] for line in lines])
+
+
+def _print_lengths(scores: Sequence[ExternalScores]) -> None:
+    """A line for each length that was asked, a column for each task or model."""
+    lengths = sorted({one.length for each in scores for one in each.lengths})
+    if len(scores) > MOST_SIDE_BY_SIDE:
+        say("\nevery length: --long, or --long --csv FILE")
+        return
+    several = len({(each.model, each.how) for each in scores}) > 1
+    headers = [", ".join(filter(None, [each.task, *([each.model, each.how] if several else [])])) for each in scores]
+    at = [{one.length: one for one in each.lengths} for each in scores]
+    print()
+    print_table(
+        ["length", *(name for header in headers for name in (header, "rows"))],
+        [[length, *(part for held in at for part in _cells(held.get(length)))] for length in lengths],
+    )
+
+
+def _cells(one: Any) -> list[str]:
+    if one is None:
+        return ["", ""]
+    return [fixed(one.accuracy, 4), f"{'at least ' if one.at_least else ''}{one.rows}"]
+
+
+def _between(interval: tuple[float, float]) -> str:
+    return f"{fixed(interval[0], 4)} to {fixed(interval[1], 4)}"
+
+
+def _print_episodes(found: External) -> None:
+    from statetrack.asking.metrics import overview
+
+    table = overview(record for log in found.episodes for record in log.records)
+    say("\nread from logs of Inspect:" if found.scores else "read from logs of Inspect:")
+    print_table(list(table[0]), [[_short(value) for value in row.values()] for row in table], 3)
+
+
+def _short(value: Any) -> Any:
+    return fixed(value, 4) if isinstance(value, float) else value

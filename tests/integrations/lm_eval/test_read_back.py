@@ -1,0 +1,178 @@
+"""What the harness writes with --output_path, read into tables and the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.api.model import LM
+from lm_eval.loggers import EvaluationTracker
+
+from statetrack.asking.external import read
+from statetrack.cli import main
+from statetrack.intervals import wilson
+from statetrack.reports import page_of
+from tests.integrations.lm_eval.scripted_models import Scripted, sequence, symmetric_by_id
+
+Evaluate = Callable[..., dict[str, Any]]
+Write = Callable[..., Path]
+SOLVE = symmetric_by_id(3)
+
+
+def until(length: int) -> LM:
+    """Right on rows up to this length."""
+    return Scripted(lambda prompt: SOLVE(prompt) if len(sequence(prompt)) <= length else " -")
+
+
+@pytest.fixture
+def write(evaluate: Evaluate, tmp_path: Path) -> Write:
+    """The harness's own files of a run: its command line writes them so."""
+
+    def run(model: LM, tasks: list[str], name: str = "net", samples: bool = True, **arguments: Any) -> Path:
+        tracker = EvaluationTracker(output_path=str(tmp_path / "results"))
+        tracker.general_config_tracker.model_source, tracker.general_config_tracker.model_name = "hf", name
+        tracker.general_config_tracker.model_name_sanitized = "net"
+        found = evaluate(model, tasks, bootstrap_iters=0, **arguments)
+        found["lm_eval_version"], found["date"] = "0.4.13", 1_800_000_000.0  # of `add_env_info`, which takes a second
+        told = found.pop("samples")
+        tracker.save_results_aggregated(results=found, samples=told)
+        for task in tasks if samples else ():
+            tracker.save_results_samples(task_name=task, samples=told[task])
+        return tmp_path / "results"
+
+    return run
+
+
+def results_file(folder: Path) -> Path:
+    [path] = folder.glob("net/results_*.json")
+    return path
+
+
+def test_accuracies_by_length_with_their_rows_interval_and_chance(write: Write) -> None:
+    folder = write(until(250), ["s3_composition"], limit=20)
+    [found] = read(folder).scores
+    assert (found.task, found.model, found.how, found.rows) == ("s3_composition", "hf/net", "", 20)
+    assert found.source.by == "lm-evaluation-harness 0.4.13"
+    assert found.chance == 1 / 6
+    assert [each.length for each in found.lengths] == sorted(each.length for each in found.lengths)
+    assert len(found.lengths) == 20
+    assert all(each.accuracy == (each.length <= 250) and each.rows == 1 for each in found.lengths)
+    assert found.interval == wilson(found.accuracy * 20, 20)
+    assert found.falls_below_half == min(each.length for each in found.lengths if each.length > 250)
+
+
+def test_rows_of_each_length_are_those_of_the_samples_or_at_least_so_many(write: Write) -> None:
+    folder = write(until(500), ["s3_composition"], limit=350, metadata={"per_length": 4})
+    [found] = read(folder).scores
+    assert sorted({each.rows for each in found.lengths}) == [3, 4]
+    assert (sum(each.rows for each in found.lengths), any(each.at_least for each in found.lengths)) == (350, False)
+    for path in folder.glob("net/samples_*"):
+        path.write_bytes(path.read_bytes()[:5000])  # cut off
+    [found] = read(folder).scores
+    assert all(each.rows == 3 and each.at_least for each in found.lengths)
+
+
+def test_generated_replies_options_and_shots_tell_runs_apart(write: Write) -> None:
+    folder = write(until(500), ["s3_composition_gen"], limit=4, metadata={"seed": 2, "parser": "lenient"})
+    write(until(0), ["s3_composition"], limit=4, num_fewshot=2)
+    first, second = read(folder).scores
+    assert (first.how, first.violations, first.accuracy) == ("generated, lenient, seed=2", 0, 1)
+    assert (second.how, second.violations) == ("shots=2", None)
+
+
+def test_of_two_runs_of_the_same_the_longer_and_then_the_later_counts(write: Write) -> None:
+    folder = write(until(0), ["s3_composition"], limit=4)
+    write(until(500), ["s3_composition"], limit=3)
+    found = read(folder)
+    assert [each.accuracy for each in found.scores] == [0]
+    assert [each.why for each in found.left_out] == ["another run asked the same, and counts"]
+    data = json.loads((folder / found.files[0]).read_text())
+    (folder / "copy").mkdir()
+    for day, accuracy in ((1.9e9, 0.5), (1.85e9, 0.25)):
+        data |= {
+            "date": day,
+            "results": {"s3_composition": {**data["results"]["s3_composition"], "acc,none": accuracy}},
+        }
+        (folder / "copy" / f"results_{day}.json").write_text(json.dumps(data, indent=2))
+    assert [each.accuracy for each in read(folder).scores] == [0.5]
+
+
+def test_models_of_one_name_that_were_loaded_differently_are_two(write: Write) -> None:
+    folder = write(until(0), ["s3_composition"], limit=4)
+    path = results_file(folder)
+    data = json.loads(path.read_text())
+    for revision in ("one", "two"):
+        data["config"]["model_args"] = {"pretrained": "net", "revision": revision}
+        path.with_name(f"results_{revision}.json").write_text(json.dumps(data, indent=2))
+    path.unlink()
+    names = {each.model for each in read(folder).scores}
+    assert len(names) == 2
+    assert all(name.startswith("hf/net (") for name in names)
+
+
+def test_statetrack_results_prints_lengths_in_order_and_empty_ones_not(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(until(100), ["s3_composition", "c3_composition"], limit=6)
+    capsys.readouterr()
+    for place in (folder, results_file(folder)):
+        assert main(["results", str(place)]) == 0
+        printed, said = capsys.readouterr()
+        assert said == ""
+        head, _, table = printed.partition("\n\n")
+        assert "s3_composition  hf/net       6     0.3333    0.0968 to 0.7000  0.167 " in head
+        assert [line.split()[0] for line in table.splitlines()] == ["length", "5", "85", "165", "325", "405", "485"]
+        assert "-1" not in printed
+        of_s3 = [line.split()[3:] for line in table.splitlines()[1:]]
+        assert of_s3 == 2 * [["1.0000", "1"]] + 4 * [["0.0000", "1"]]
+    assert main(["results", str(folder), "--long", "--csv", "-"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [int(row["tested"]) for row in rows] == 2 * [5, 85, 165, 325, 405, 485]
+    assert {row["of"] for row in rows} == {"prompts"}
+    assert {(row["n"], row["note"]) for row in rows} == {("1", f"net/{results_file(folder).name}")}
+
+
+def test_the_report_shows_them_beside_n_interval_and_chance(write: Write, tmp_path: Path) -> None:
+    folder = write(until(250), ["s3_composition"], limit=40)
+    page = page_of(folder)
+    said = "On s3_composition, scored elsewhere: hf/net · lm-eval .500 (.352 to .648) of 40 rows; a guess scores .167."
+    assert said in page.summary
+    tables = {table.key: table for table in page.tables}
+    assert tables["s3-composition-elsewhere"].rows[0][-1] == "lm-evaluation-harness 0.4.13"
+    lengths = tables["s3-composition-lengths"].rows
+    assert [row[1] for row in lengths] == sorted(row[1] for row in lengths)
+    assert lengths[0] == ["hf/net · lm-eval", 5, 1, "1", ".207 to 1", ".167"]
+    [figure] = [each for each in page.figures if each.key == "s3-composition-asked"]
+    assert [row["n"] for row in figure.rows] == [10] * 4
+    assert [row["accuracy"] for row in figure.rows] == [1, 1, 0, 0]
+    assert {row["floor"] for row in figure.rows} == {1 / 6}
+    assert ("read from", f"net/{results_file(folder).name} (lm-evaluation-harness 0.4.13)") in page.provenance
+
+
+def test_ninety_four_groups_are_one_table_and_not_ninety_four_tabs(write: Write) -> None:
+    draw = random.Random(0)
+    folder = write(Scripted(lambda prompt: f" {draw.randrange(2)}"), ["permutation_groups"], samples=False, limit=1)
+    page = page_of(folder)
+    assert [section.title for section in page.sections] == ["Other programs", "About this run"]
+    [table] = [each for each in page.tables if each.key == "elsewhere"]
+    assert len(table.rows) == 94
+    assert ("94", "tasks") in page.facts
+
+
+def test_nothing_is_written_into_a_folder_of_the_harness_unasked(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(until(0), ["s3_composition"], limit=2)
+    before = sorted(folder.rglob("*"))
+    assert main(["report", str(folder)]) == 2
+    assert "holds logs of other programs and no cell of statetrack" in capsys.readouterr().err
+    assert sorted(folder.rglob("*")) == before
+    assert main(["report", str(folder), "--out", str(tmp_path / "page.html")]) == 0
+    assert sorted(folder.rglob("*")) == before
+    assert "s3_composition" in (tmp_path / "page.md").read_text().replace("\\", "")
