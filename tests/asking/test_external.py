@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
+import random
 import struct
 import zipfile
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import pytest
 
 from statetrack.asking.external import archive, read, runs
 from statetrack.cli import main
-from statetrack.reports import report
+from statetrack.reports import html_page, page_of, report
 
 HTML = "<script>alert(1)</script>"
 KEY = "sk-0123456789abcdefghij"
@@ -257,6 +259,40 @@ def test_a_folder_of_cells_is_reported_with_the_logs_beside(tmp_path: Path) -> N
     assert not any("results_now.json" in notice for notice in page.notices)
     [lengths] = [table for table in page.tables if table.key == "s3-composition-lengths"]
     assert [row[0] for row in lengths.rows] == ["oracle · whole", "hf/net · lm-eval", "hf/net · lm-eval"]
+
+
+ODD = [None, True, -1, 0, 10**15, 1e308, 0.5, "", "x" * 300, "\ud800", "a\nb", [], {}, [1], {"b": None}, "txc", [[]]]
+
+
+def changed_somewhere(data: Any, draw: random.Random) -> Any:
+    """A copy in which one value is another, or is missing."""
+    data = copy.deepcopy(data)
+    where: list[tuple[Any, Any]] = []
+    left = [data]
+    for each in left:
+        inside = each.items() if isinstance(each, dict) else enumerate(each) if isinstance(each, list) else ()
+        for key, value in inside:
+            where.append((each, key))
+            left.append(value)
+    holder, key = draw.choice(where)
+    if isinstance(holder, dict) and draw.random() < 0.3:
+        del holder[key]
+    else:
+        holder[key] = copy.deepcopy(draw.choice(ODD))
+    return data
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_changed_is_read_or_named(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    put(tmp_path, changed_somewhere(results(), draw))
+    head = header() if seed % 2 else changed_somewhere(header(), draw)
+    log(tmp_path / "a.eval", [sample(1), changed_somewhere(sample(0), draw) if seed % 2 else sample(0)], head)
+    found = read(tmp_path)
+    told = {*found.files, *(each.file for each in found.left_out)}
+    assert "a.eval" in told <= {"results_now.json", "a.eval"}  # the other may no longer look like results at all
+    if found:
+        html_page.write(page_of(tmp_path), "")
 
 
 def test_the_hash_of_how_a_model_was_loaded_shows_nothing_of_it() -> None:

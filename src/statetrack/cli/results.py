@@ -53,6 +53,7 @@ def command(
     store, found = Store.existing(folder), external.read(folder)
     trained = _trained(store, found)
     notes = {key: entry.note for key, entry in plans.entries(plans.saved(store)).items()}
+    long = long or (bool(csv or parquet) and bool(found) and not any(store.records()))  # they have no wide table
     table = long_rows(store.records(), tested, notes) + of_others(found) if long else rows(store, notes)
     kinds = COLUMNS if long else dict.fromkeys(columns(table))
     if csv or parquet:

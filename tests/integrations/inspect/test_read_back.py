@@ -12,14 +12,16 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
 from inspect_ai.scorer import match
 
-from statetrack.asking import summary
+from statetrack.asking import Rules, solver, summary
 from statetrack.asking.external import read
+from statetrack.asking.run import ask
 from statetrack.cli import main
 from statetrack.integrations.inspect import registry as st
 from statetrack.integrations.inspect import solvers
 from statetrack.integrations.inspect.scorer import records
 from statetrack.reports import page_of, report
 from statetrack.results.records import AskedRecord
+from statetrack.tasks import task as find_task
 from tests.integrations.inspect.loopback import error, good, serve
 from tests.integrations.inspect.scripted import right_until, scripted
 
@@ -59,6 +61,7 @@ import sys
 sys.modules["inspect_ai"] = sys.modules["torch"] = None
 from pathlib import Path
 from statetrack.asking.external import read
+from statetrack.asking.run import ask
 [log] = read(Path({str(logs(tmp_path))!r})).episodes
 print([record.episode.max_length for record in log.records], log.records[0].cell.subject)
 """
@@ -146,6 +149,16 @@ def test_one_page_has_both_turns_and_whole_prompts(run: Any, tmp_path: Path) -> 
     text = done.html.read_text()
     assert "scripted/late implicit · Inspect" in text
     assert "Inspect 0.3" in text
+
+
+def test_the_same_solver_asked_here_and_by_inspect_is_two_bars(run: Any, tmp_path: Path) -> None:
+    run(st.track_the_stat(samples=2, turns=6), solver=solvers.oracle())
+    ask(find_task("track_the_stat.mode"), Rules(), solver("oracle"), range(2), length=6, out=logs(tmp_path))
+    done = report(logs(tmp_path))  # a folder with a cell of ours is ours: the page goes into it
+    assert done.html == logs(tmp_path) / "report.html"
+    [figure] = [each for each in done.page.figures if each.key == "track-the-stat-mode-asked-lasted"]
+    assert {row["model"]: row["lasted"] for row in figure.rows} == {"oracle": 6, "oracle · Inspect": 6}
+    assert done.page.summary[0] == "1 subject asked in 2 episodes; 2 samples read from 1 log of Inspect."
 
 
 async def zero(said: Any) -> str:

@@ -135,6 +135,8 @@ def test_statetrack_results_prints_lengths_in_order_and_empty_ones_not(
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [int(row["tested"]) for row in rows] == 2 * [5, 85, 165, 325, 405, 485]
     assert {row["of"] for row in rows} == {"prompts"}
+    assert main(["results", str(folder), "--csv", "-"]) == 0  # no cell has a wide table of its own here
+    assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 12
     assert {(row["n"], row["note"]) for row in rows} == {("1", f"net/{results_file(folder).name}")}
 
 

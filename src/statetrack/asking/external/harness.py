@@ -7,6 +7,7 @@ they were kept (--log_samples); without them there are at least so many.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ from statetrack.tasks.groups.names import MATCHED
 
 PROGRAM = "lm-evaluation-harness"
 ENDING, GENERATED = "_composition", "_gen"
+LENGTH = re.compile("[1-9][0-9]{0,4}")
 LONGEST_ROW = 10_000
 MOST_LINE, MOST_SAMPLES = 2**20, 2**28  # bytes of a line of samples, and of all that are read for one file
 
@@ -75,7 +77,7 @@ def _metadata(data: Mapping[str, Any], task: str) -> Mapping[str, Any]:
 
 def _scores(data: Mapping[str, Any], task: str, file: str, samples: _Samples) -> ExternalScores:
     told = {key.partition(",")[0]: value for key, value in data["results"][task].items()}
-    at = {int(key): value for key, value in told.items() if key.isascii() and key.isdecimal() and len(key) < 6}
+    at = {int(key): value for key, value in told.items() if LENGTH.fullmatch(key)}
     asked = {length: value for length, value in sorted(at.items()) if value not in (-1, None)}
     total, least, unanswered = told.get("sample_len"), told.get("n_per_length"), told.get("unanswered", 0)
     if type(total) is int and type(unanswered) is int and 0 < unanswered <= total:
@@ -94,7 +96,7 @@ def _scores(data: Mapping[str, Any], task: str, file: str, samples: _Samples) ->
         })  # fmt: skip
         if (why := made.problem()) is not None:
             raise BadRecord(why)
-    except (BadRecord, BadInput) as error:
+    except (BadRecord, BadInput, TypeError) as error:
         raise Unreadable(f"{name(task)}: {name(str(error))}") from None
     return made
 
