@@ -71,7 +71,7 @@ def lengths(folder: Folder, task: str) -> Table | None:
     rows = asking.all_length_rows(folder, task)
     if not rows:
         return None
-    several = len({row["protocol"] for row in rows if row["protocol"]}) > 1
+    several = len({(row["model"], row["length"]) for row in rows}) < len(rows)  # a model asked by two protocols
     place = ["model", "protocol"] if several else ["model"]
     lines = [
         [*(row[name] for name in place), row["length"], f"at least {row['n']:,}" if row["at_least"] else row["n"],

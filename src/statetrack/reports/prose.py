@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from statetrack.asking import metrics
 from statetrack.formatting import plural, shown, verb
 from statetrack.reports import brought, elsewhere, figure_data
 from statetrack.reports.figures import asking, diagnosis
@@ -176,17 +177,25 @@ def _asked(folder: Folder, task: str) -> str:
     rows = [row for row in every if row["episodes"]]
     turns = {each.model for each in folder.asked(task) if not asking.is_whole(each)}
     last = {row["model"]: row for row in rows if row["model"] in turns}
-    share = {row["model"]: row for row in rows if row["model"] not in turns and row["right answers"] is not None}
     said = []
     if last:
         best = sorted(last, key=lambda model: -last[model][asking.LASTED])[: 2 * MOST_NAMED]
         said.append("half of the episodes have failed by turn: " + ", ".join(_half(last[model]) for model in best))
-    if share:
-        best = sorted(share, key=lambda model: -share[model]["right answers"])[: 2 * MOST_NAMED]
-        told = (f"{model} {shown(share[model]['right answers'])} at {share[model]['length']:,}" for model in best)
-        said.append("right final answers: " + ", ".join(told))
+    if shares := _shares(folder, task):
+        said.append("right final answers: " + ", ".join(shares))
     said += [f"{row['model']}: {row['without a result']}" for row in every if row.get("without a result")]
     return f"On {task}, {'; '.join(said)}." if said else ""
+
+
+def _shares(folder: Folder, task: str) -> list[str]:
+    """How often each subject was right in one answer, over all lengths that it was asked, the best first."""
+    asked = grouped(filter(asking.is_whole, folder.asked(task)), lambda each: each.model)
+    found = {model: metrics.accuracy([each.record.episode for each in same]) for model, same in asked.items()}
+    told = []
+    for model in sorted((model for model in found if found[model]["n"]), key=lambda model: -found[model]["accuracy"]):
+        share, (low, high) = found[model]["accuracy"], found[model]["interval"]
+        told.append(f"{model} {shown(share)} ({shown(low)} to {shown(high)}) of {found[model]['n']:,}")
+    return told[: 2 * MOST_NAMED]
 
 
 def _half(row: dict[str, Any]) -> str:

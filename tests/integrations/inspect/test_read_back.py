@@ -71,10 +71,11 @@ print([record.episode.max_length for record in log.records], log.records[0].cell
 
 def test_solvers_and_settings_are_in_the_name(run: Any, tmp_path: Path) -> None:
     run(st.track_the_stat(samples=1, turns=4), solver=solvers.window(3))
+    run(st.track_the_stat(samples=1, turns=4), solver=solvers.random())
     model = scripted("late", right_until(3))
     run(st.track_the_stat(samples=1, turns=4), model, solver=solvers.explicit(role="user"), temperature=0.5)
     subjects = {each.cell.subject for log in read(logs(tmp_path)).episodes for each in log.records}
-    assert subjects == {"window-3", "scripted/late[temperature=0.5] explicit-user:implicit"}
+    assert subjects == {"random", "window-3", "scripted/late[temperature=0.5] explicit-user:implicit"}
 
 
 def test_later_epochs_are_counted_nowhere_and_named(run: Any, tmp_path: Path) -> None:
@@ -145,6 +146,8 @@ def test_one_page_has_both_turns_and_whole_prompts(run: Any, tmp_path: Path) -> 
     }
     assert bars["scripted/late"] == (3, 3)
     answers = {row["length"]: row for row in figures["c2-composition-asked"].rows}
+    said = "On c2_composition, right final answers: scripted/zero implicit · whole, Inspect"
+    assert any(line.startswith(said) and line.endswith(" of 8.") for line in done.page.summary)
     assert {length: (row["n"], row["floor"]) for length, row in answers.items()} == {5: (4, 0.5), 20: (4, 0.5)}
     text = done.html.read_text()
     assert "scripted/late implicit · Inspect" in text

@@ -19,6 +19,7 @@ from statetrack.asking.external.archive import Archive, Unreadable
 from statetrack.asking.external.plain import loads, mapping, model_name, name
 from statetrack.asking.external.runs import loaded
 from statetrack.asking.rules import Rules
+from statetrack.asking.solvers import solver as who
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.errors import BadInput
 from statetrack.results import schema
@@ -122,7 +123,20 @@ def _subject(model: str, plan: Mapping[str, Any]) -> str:
         solver = f"explicit{'' if role == 'assistant' else f'-{role}'}:{name(params.get('inner')) or 'implicit'}"
     elif numbers := [value for key in ("seed", "width") if type(value := params.get(key)) is int]:
         solver = f"{solver}-{numbers[0]}"
-    return f"{model} {solver or 'implicit'}" if _has_model(model) else solver or "implicit"
+    called = _as_here(solver or "implicit")
+    return f"{model} {called}" if _has_model(model) else called
+
+
+def _as_here(solver: str) -> str:
+    """The solver as `statetrack ask` calls it; one that it does not know keeps its name.
+
+    >>> _as_here("random-0"), _as_here("window-3"), _as_here("mine")
+    ('random', 'window-3', 'mine')
+    """
+    try:
+        return who(solver).name
+    except BadInput:
+        return solver
 
 
 def _has_model(model: str) -> bool:
