@@ -65,7 +65,7 @@ def _print_lengths(scores: Sequence[ExternalScores]) -> None:
     several = len({(each.model, each.how) for each in scores}) > 1
     headers = [", ".join(filter(None, [each.task, *([each.model, each.how] if several else [])])) for each in scores]
     at = [{one.length: one for one in each.lengths} for each in scores]
-    print()
+    say()
     print_table(
         ["length", *(name for header in headers for name in (header, "rows"))],
         [[length, *(part for held in at for part in _cells(held.get(length)))] for length in lengths],
