@@ -12,16 +12,18 @@ statetrack.errors.BadInput: example, line 1: it stands inside itself
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from statetrack.errors import BadInput, one_line
+from statetrack.errors import BadInput, one_line, shortened
 
 MOST_BYTES = 2**22
 MOST_PARTS = 200_000  # numbers, texts, lists and tables, each alias counted with all that it stands for
 MOST_DEEP = 50
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 Loader = yaml.SafeLoader | yaml.BaseLoader
 
@@ -37,6 +39,24 @@ def read(text: str | bytes, where: str, words: bool = False) -> Any:
         return construct(loader, root, where)
     finally:
         loader.dispose()
+
+
+def value(text: str, where: str) -> Any:
+    """The value of a text on the command line, read as YAML; 1e-3, which YAML takes for text, is a number here.
+
+    >>> value("1e-3", "x"), value("[2e-3,1]", "x"), value("true", "x")
+    (0.001, [0.002, 1], True)
+    """
+    try:
+        return numbers_in(read(text, where))
+    except BadInput as error:
+        raise BadInput(f"{where}={shortened(text, quoted=False)} cannot be read as a value: {error}") from None
+
+
+def numbers_in(held: Any) -> Any:
+    if isinstance(held, list):
+        return [numbers_in(each) for each in held]
+    return float(held) if isinstance(held, str) and NUMBER.fullmatch(held) else held
 
 
 def content(path: Path) -> bytes:

@@ -214,6 +214,19 @@ def test_bad_options(name: str, options: dict[str, object], message: str) -> Non
         model(name, inputs=2, outputs=2, **options)
 
 
+def test_a_text_with_options_is_what_training_takes_it_for(tmp_path: Path) -> None:
+    own = f"{written(tmp_path, MINE)}:Mine"
+    for text in ("gru[hidden=8]", "e88-1l[learned_start=true,dim=64]", f"{own}[width=4]"):
+        made, trained = model(text, inputs=2, outputs=2, seed=0), built(text, task("txc"), seed=0)
+        assert made.text == trained.text
+        assert torch.equal(next(made.parameters()), next(trained.parameters()))
+    assert model(f"{own}[width=4]", inputs=2, outputs=2).text == model(own, inputs=2, outputs=2, width=4).text
+    with pytest.raises(BadInput, match="option 'hidden' of gru is given twice, in its text and by name"):
+        model("gru[hidden=8]", inputs=2, outputs=2, hidden=8)
+    with pytest.raises(BadInput, match="unknown model 'gruu'; did you mean gru"):
+        model("gruu[hidden=8]", inputs=2, outputs=2)
+
+
 @pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (-1, 2)])
 @pytest.mark.parametrize("name", ["e88-1l", "linear-rnn", "linear-rnn-nobias", "mlp", "gru", "transformer", "m2rnn"])
 def test_empty_alphabets(name: str, sizes: tuple[int, int]) -> None:

@@ -88,14 +88,14 @@ def kept(run: Fit | None, out: Path | None, began: float) -> Interrupted:
 
 def read_settings(given: list[str]) -> dict[str, Any]:
     """`name=value` pairs; values are read as YAML, so that 64 is a number."""
-    from statetrack.training.protocol import plain
+    from statetrack import plain_yaml
 
     pairs = {}
     for text in given:
-        name, equals, value = text.partition("=")
+        name, equals, given_value = text.partition("=")
         if not equals:
             raise BadInput(f"--set {text} should be of the form name=value")
-        pairs[name.strip()] = plain(value, f"--set {name.strip()}")
+        pairs[name.strip()] = plain_yaml.value(given_value, f"--set {name.strip()}")
     return pairs
 
 

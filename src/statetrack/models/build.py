@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from statetrack import spec, trust
+from statetrack import plain_yaml, spec, trust
 from statetrack.errors import BadInput
 from statetrack.models.catalogue import entry
 from statetrack.models.chance import seeded
@@ -28,14 +28,36 @@ MODULE = nn.Module, "torch.nn.Module"  # what a model is a class of
 def model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:
     """Build a model for an alphabet of `inputs` tokens and `outputs` classes, by name or as `file.py:Class`.
 
-    `seed` fixes the initial weights and leaves the global generator as it was. `options` change the named
-    configuration: model("e88-1l", inputs=2, outputs=2, dim=64, learned_start=True). The model's `text` says what it is:
+    `seed` fixes the initial weights and leaves the global generator as it was. Options change the named configuration,
+    by name or in the text, as elsewhere: "e88-1l[dim=64]". The model's `text` says what it is:
 
-    >>> model("E88-1L", inputs=2, outputs=2, dim=64, heads=16, learned_start=True).text
+    >>> model("E88-1L[dim=64]", inputs=2, outputs=2, heads=16, learned_start=True).text
     'e88-1l[dim=64,learned_start=true]'
     """
+    name, written = read_options(name)
+    if twice := written.keys() & options.keys():
+        raise BadInput(f"option {min(twice)!r} of {name} is given twice, in its text and by name")
     with trust.trusting(name):
-        return trusted_model(name, inputs=inputs, outputs=outputs, seed=seed, **options)
+        return trusted_model(name, inputs=inputs, outputs=outputs, seed=seed, **written, **options)
+
+
+def read_options(text: str) -> tuple[str, dict[str, Any]]:
+    """The name in a model's text, and its options: numbers, words, flags, nothing, or lists of such.
+
+    >>> read_options("counter.py:Counter[width=8,tied=true,sha256=5520c018]")
+    ('counter.py:Counter', {'width': 8, 'tied': True, 'sha256': '5520c018'})
+    """
+    name, given = spec.parse(text)
+    return name, {
+        key: value if key == HASH else _option(value, f"{name}: option {key}") for key, value in given.items()
+    }
+
+
+def _option(text: str, where: str) -> Any:
+    value = plain_yaml.value(text, where)
+    if any(not isinstance(part, int | float | str | None) for part in (value if isinstance(value, list) else [value])):
+        raise BadInput(f"{where}={text} should be a number, a word or true or false")
+    return value
 
 
 def trusted_model(name: str, *, inputs: int, outputs: int, seed: int | None = None, **options: Any) -> SequenceModel:

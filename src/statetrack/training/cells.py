@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from statetrack import plain_yaml
 from statetrack.errors import BadInput
 from statetrack.own_code import pinned
 from statetrack.results import Cell, Record, Store, TrainingRecord
@@ -23,7 +24,7 @@ from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.tasks import Task, trusted_task
 from statetrack.training.costs import cost_of, rules_of, step_of, what_it_took
 from statetrack.training.memory import hand_back
-from statetrack.training.protocol import Protocol, fuse_from, numbers_in, protocol
+from statetrack.training.protocol import Protocol, fuse_from, protocol
 from statetrack.training.run import Job, cell_protocol, check_length, check_numbers, pick_device, run_job
 from statetrack.training.weights import built
 
@@ -90,7 +91,7 @@ def _split(settings: dict[str, Any]) -> tuple[int, int | None, tuple[tuple[str, 
     """The stream, the hard words, and the changes to the protocol. YAML reads 1e-3 as a text, which is a number to us,
     and a single learning rate is a list of one.
     """
-    given = {key: _whole(numbers_in(value)) for key, value in settings.items()}
+    given = {key: _whole(plain_yaml.numbers_in(value)) for key, value in settings.items()}
     stream, words = given.pop(STREAM, 0), given.pop(WORDS, None)
     if isinstance(given.get("rates"), float | int):
         given["rates"] = [given["rates"]]

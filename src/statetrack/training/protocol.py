@@ -10,16 +10,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from statetrack import plain_yaml
 from statetrack.errors import BadInput, shortened, unknown
 from statetrack.results.evaluations import is_solved
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 LEAST = {"batch": 1, "check_every": 1, "most_checks": 1, "most_tokens": 1, "validation_rows": 1}  # the others: 0
 MOST = 2**31 - 1
 LATER = {"state_noise": 0.0}  # settings that cells of earlier versions do not name
@@ -122,24 +119,6 @@ def precision(key: str, value: Any) -> str:
     if value not in ("float32", "bfloat16"):
         raise BadInput(f"{key}={shortened(value, quoted=False)} should be float32 or bfloat16")
     return str(value)
-
-
-def plain(text: str, where: str) -> Any:
-    """The value of a text on the command line, read as YAML; 1e-3, which YAML takes for text, is a number here.
-
-    >>> plain("1e-3", "x"), plain("[2e-3,1]", "x"), plain("true", "x")
-    (0.001, [0.002, 1], True)
-    """
-    try:
-        return numbers_in(plain_yaml.read(text, where))
-    except BadInput as error:
-        raise BadInput(f"{where}={shortened(text, quoted=False)} cannot be read as a value: {error}") from None
-
-
-def numbers_in(value: Any) -> Any:
-    if isinstance(value, list):
-        return [numbers_in(each) for each in value]
-    return float(value) if isinstance(value, str) and NUMBER.fullmatch(value) else value
 
 
 PROTOCOLS = {

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import nn
 
-from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, trusted_model
+from statetrack.models.build import read_options
 from statetrack.models.custom import as_model, own_name
 from statetrack.models.sequence import Shape
 from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.tasks import Task, trusted_task
 from statetrack.training import checkpoint
-from statetrack.training.protocol import plain
 
 
 def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> SequenceModel:
@@ -26,19 +24,8 @@ def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> Sequence
         return as_model(model_or_name, own_name(model_or_name), the_task.inputs, the_task.outputs)
     if not isinstance(model_or_name, str):
         raise BadInput(f"a model is a name or a torch.nn.Module, not a {type(model_or_name).__name__}")
-    name, given = spec.parse(model_or_name)
-    options = {
-        key: value if key == "sha256" else option(value, f"{name}: option {key}") for key, value in given.items()
-    }
+    name, options = read_options(model_or_name)
     return trusted_model(name, inputs=the_task.inputs, outputs=the_task.outputs, seed=seed, **options)
-
-
-def option(text: str, where: str) -> Any:
-    """A model's option: a number, a word, a flag, nothing, or a list of such."""
-    value = plain(text, where)
-    if any(not isinstance(part, int | float | str | None) for part in (value if isinstance(value, list) else [value])):
-        raise BadInput(f"{where}={text} should be a number, a word or true or false")
-    return value
 
 
 def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> str:
