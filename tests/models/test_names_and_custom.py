@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 from pathlib import Path
 
@@ -225,6 +226,15 @@ def test_a_text_with_options_is_what_training_takes_it_for(tmp_path: Path) -> No
         model("gru[hidden=8]", inputs=2, outputs=2, hidden=8)
     with pytest.raises(BadInput, match="unknown model 'gruu'; did you mean gru"):
         model("gruu[hidden=8]", inputs=2, outputs=2)
+
+
+def test_what_a_class_of_ones_own_holds_is_found_in_its_module(tmp_path: Path) -> None:
+    made = copy.deepcopy(model(f"{written(tmp_path, MINE)}:Mine", inputs=2, outputs=2))
+    assert isinstance(made.module.embed, torch.nn.Embedding)
+    with pytest.raises(AttributeError, match=r"Mine is wrapped here: 'embed' is found as \.module\.embed"):
+        _ = made.embed
+    with pytest.raises(AttributeError, match="'Adapted' object has no attribute 'emptied'"):
+        _ = made.emptied
 
 
 @pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (-1, 2)])

@@ -39,6 +39,13 @@ class Adapted(SequenceModel):
         )
         self.bare = False  # whether its state is one tensor and not a tuple
 
+    def __getattr__(self, name: str) -> Any:
+        """Not found here. What the module has is its own: one of its names may mean another thing than ours."""
+        held = self.__dict__.get("_modules", {}).get("module")
+        if name != "module" and held is not None and hasattr(held, name):
+            raise AttributeError(f"{type(held).__name__} is wrapped here: {name!r} is found as .module.{name}")
+        return super().__getattr__(name)
+
     def forward(self, ids: Tensor) -> Tensor:
         return self.module(ids)
 

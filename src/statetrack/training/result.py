@@ -33,8 +33,9 @@ class Result(Measured):
 
     @cached_property
     def model(self) -> SequenceModel:
-        """The trained model. A cell that was there before gives its model back from the weights that were kept; what
-        stands in the way, such as a file of your own that has changed since, is said in one line (BadInput).
+        """The trained model; where the class is your own, its `.module` is the object. A cell that was there before
+        gives its model back from the weights that were kept; what stands in the way, such as a file of your own that
+        has changed since, is said in one line (BadInput).
         """
         if self.trained is not None:
             return self.trained
