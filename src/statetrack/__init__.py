@@ -66,5 +66,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Everything that can be asked for, also what is not imported yet."""
-    return sorted({*globals(), *_PLACES})
+    """Everything that can be asked for, also what is not imported yet, and nothing else."""
+    return sorted([*__all__, "__version__", "__doc__"])
