@@ -24,6 +24,7 @@ BLOCK: dict[str, Any] = {"tasks": ["txc"], "subjects": ["mlp[hidden=4]", "gru[hi
 def test_every_argument_is_named_and_explained(name: str) -> None:
     call = getattr(st, name)
     parameters = inspect.signature(call).parameters
+    assert " at 0x" not in str(inspect.signature(call))  # no function stands there by its address
     assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
     told = inspect.getdoc(call) or ""
     assert [each for each in parameters if each not in told] == []

@@ -99,8 +99,8 @@ def ask(
     distractors: Sequence[str] = (), parser: str = "strict", room: int = 0, limit: int = 0,
     compat: bool = False, prompt: str = "", out: Path | str | None = None, batch: int = 16,
     episode_seconds: float | None = None, device: str = "auto",
-    teacher_forced: bool = False, progress: bool | None = None, report: run.Report = lambda ended, turns: None,
-    warn: Callable[[str], None] = _say,
+    teacher_forced: bool = False, progress: bool | None = None, report: run.Report | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Asked:  # fmt: skip
     """Ask a language model sample by sample, and count how far it keeps track.
 
@@ -134,7 +134,7 @@ def ask(
     teacher_forced   for hf: score all turns in one pass
     progress  None: a bar in a terminal or a notebook; True: elsewhere too, as a line now and then; False: never
     report    called after every turn with the episodes that are over and the turns that were answered
-    warn      called with a line about samples that others hold (printed on standard error by default)
+    warn      called with a line about samples that others hold (None: printed on standard error)
 
     Gives an `Asked`: `.summary()` has the numbers, `.records` the dialogues, `.unfinished` what a server failed.
 
@@ -156,13 +156,14 @@ def ask(
 
         def told(ended: int, turns: int) -> None:
             move(completed=ended, description=f"asking, {turns:,} turns")
-            report(ended, turns)
+            if report:
+                report(ended, turns)
 
         records = run.ask(
             the_task, rules, who, range(first, first + samples), length=length, model=model,
             out=Path(out) if out is not None else None, forced=teacher_forced,
             engine=lambda: engines.engine(model, batch=batch, **options), report=told, seconds=episode_seconds,
-            warn=warn,
+            warn=warn or _say,
         )  # fmt: skip
     return Asked(tuple(records), samples, the_task.outputs)
 

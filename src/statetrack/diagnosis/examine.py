@@ -66,7 +66,7 @@ FLOOR_LENGTH = 2048  # positions up to which the floor is computed; beyond, its 
 def diagnose(
     task: Task | str, model: nn.Module | Result, *, length: int | None = None, trained: int | None = None,
     stream: int = MOST_STREAM, seed: int | None = None, word: str | None = None, progress: bool | None = None,
-    tick: Tick = lambda _: None,
+    tick: Tick | None = None,
 ) -> Findings:  # fmt: skip
     """Say why a trained model stops tracking. The model is left as it is.
 
@@ -109,7 +109,7 @@ def diagnose(
 
 
 @contextmanager
-def _bar(the_task: Task, model: SequenceModel, shown: bool | None, tick: Tick) -> Iterator[Tick]:
+def _bar(the_task: Task, model: SequenceModel, shown: bool | None, tick: Tick | None) -> Iterator[Tick]:
     called = f"{without_hash(the_task.name)}, {without_hash(model.text or own_name(model))}"
     parts = len(measurements())
     with progress_bar("words bar count spent", called, parts, verb="diagnose", shown=shown) as move:
@@ -119,7 +119,8 @@ def _bar(the_task: Task, model: SequenceModel, shown: bool | None, tick: Tick) -
             nonlocal done
             done += 1
             move(f"{called}: {part}", completed=done, description=f"{called}: {part}")
-            tick(part)
+            if tick:
+                tick(part)
 
         yield told
 

@@ -42,7 +42,7 @@ def evaluate(
     task: Task | str, model: nn.Module | str | None = None, *, weights: Path | str | None = None,
     lengths: Sequence[int] | int | None = None, stream: int = 0, words: int | None = None, trained: int | None = None,
     seed: int = 0, out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
-    tick: Tick = lambda _: None,
+    tick: Tick | None = None,
 ) -> Evaluated:  # fmt: skip
     """Test weights that exist on a task: nothing is trained, and they are left as they are.
 
@@ -195,13 +195,14 @@ def _record(
 
 
 @contextmanager
-def _shown(subject: str, the_task: Task, shown: bool | None, tick: Tick) -> Iterator[Tick]:
+def _shown(subject: str, the_task: Task, shown: bool | None, tick: Tick | None) -> Iterator[Tick]:
     with bar(
         "words spent", f"{without_hash(the_task.name)}, {without_hash(subject)}", verb="evaluate", shown=shown
     ) as move:
 
         def told(part: str) -> None:
             move(part, description=part)
-            tick(part)
+            if tick:
+                tick(part)
 
         yield told

@@ -43,8 +43,8 @@ def train(
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
     settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
-    callback: Callback | None = None, report: Report = lambda _: None, tick: Tick = lambda _: None,
-    warn: Callable[[str], None] = _say,
+    callback: Callback | None = None, report: Report | None = None, tick: Tick | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Result:  # fmt: skip
     """Train one model on one task at one length, and test it there, on longer rows, and on hard words.
 
@@ -79,7 +79,7 @@ def train(
     progress  None: a bar in a terminal or a notebook; True: elsewhere too, as a line now and then; False: never
     callback  called with a `TrainingCheck` at every check on validation data: for TensorBoard and the like
     report, tick, warn  called with the run after each check, with what is tested, and with a line about a damaged
-              result that is made again (printed on standard error by default)
+              result that is made again (None: printed on standard error)
 
     Gives a `Result`: `.record` holds every number, `.model` the trained model, `.solved` and `.accuracy` the main ones.
 
@@ -104,8 +104,8 @@ def train_many(
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
     settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
-    callback: Callback | None = None, report: Report = lambda _: None, tick: Tick = lambda _: None,
-    warn: Callable[[str], None] = _say,
+    callback: Callback | None = None, report: Report | None = None, tick: Tick | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Results:  # fmt: skip
     """Train several seeds side by side, as replicas of one batched model, and test each; a result for each seed.
 
@@ -128,7 +128,7 @@ def train_many(
         called = f"{without_hash(the_task.name)}, {without_hash(subject)}"
         with kept_in(out) as store, training_bar(called, progress) as (moved, testing):
             job = Job(the_task, model, cells, rules, place, streams, words, _both(moved, report),
-                      _both(testing, tick), warn, callback)  # fmt: skip
+                      _both(testing, tick), warn or _say, callback)  # fmt: skip
             if store:
                 check_writable(store.folder)
             saved = checkpoint_path(store, cells) if store else None
@@ -138,7 +138,10 @@ def train_many(
     return Results(results[seed] for seed in seeds)
 
 
-def _both(one: Callable[[Told], None], other: Callable[[Told], None]) -> Callable[[Told], None]:
+def _both(one: Callable[[Told], None], other: Callable[[Told], None] | None) -> Callable[[Told], None]:
+    if other is None:
+        return one
+
     def tell(told: Told) -> None:
         one(told)
         other(told)
