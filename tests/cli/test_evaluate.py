@@ -13,12 +13,22 @@ pytest.importorskip("torch")
 from safetensors.torch import save_file
 
 import statetrack as st
+from statetrack import progress
 from statetrack.cli import main
 from statetrack.results import EvaluatedRecord, Store
 from statetrack.training import folder, train_many
 from tests.strangers import SHORT
 
 MODEL = "gru[dim=4,hidden=8]"
+OWN = """
+import torch
+class Own(torch.nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.table = torch.nn.Embedding(inputs, outputs)
+    def forward(self, ids):
+        return self.table(ids)
+"""
 
 
 @pytest.fixture
@@ -65,6 +75,36 @@ def test_a_folder_gets_a_row_for_each_cell_and_test(tmp_path: Path, capsys: pyte
     told = json.loads(capsys.readouterr().out)
     assert [cell["seed"] for cell in told["cells"]] == [0, 1]
     assert told["left_out"] == []
+
+
+def test_cells_that_look_alike_are_told_apart_by_their_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for polish in (1, 2):
+        st.train("txc", MODEL, length=4, settings={**SHORT, "polish": polish}, out=tmp_path, words=0, device="cpu")
+    st.train("txc", "mlp", length=4, settings=SHORT, out=tmp_path, words=0, device="cpu")
+    for line in (["results"], ["evaluate", "--lengths", "6", "--device", "cpu"]):
+        assert main([line[0], str(tmp_path), *line[1:]]) == 0
+        rows = [row for row in capsys.readouterr().out.splitlines() if row.startswith("txc")]
+        told = [[cell for cell in row.split("  ") if cell][2].strip() for row in rows]
+        assert sorted(told) == ["curriculum", "curriculum, polish 1", "curriculum, polish 2"]
+
+
+def test_one_line_says_why_many_cells_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    (tmp_path / "own.py").write_text(OWN)
+    st.train("txc", f"{tmp_path}/own.py:Own", length=4, settings=SHORT, out=tmp_path, words=0, device="cpu")
+    assert main(["ask", "s5", "--solver", "random", "--samples", "20", "--length", "4", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    for verb in (["evaluate", "--lengths", "6", "--device", "cpu"], ["diagnose", "--length", "8", "--stream", "64"]):
+        assert main([verb[0], str(tmp_path), *verb[1:]]) == 0
+        said = capsys.readouterr()
+        (line,) = (line for line in said.err.splitlines() if line.startswith("left out"))
+        assert line.startswith("left out: 20 cells, the first of them s5_composition, random, length 4, seed ")
+        assert "20 left out" in said.out
+        assert f"{verb[0]}: 0 of 1, txc, {tmp_path}/own.py:Own, length 4, seed 0: " in said.err
 
 
 def test_interrupted_it_says_what_is_kept(

@@ -15,7 +15,7 @@ from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
-from statetrack.formatting import plural, short_names
+from statetrack.formatting import plural, short_names, without_hash
 from statetrack.progress import progress
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def command(
 
         def show(tally: FolderProgress) -> None:
             seen[:] = [tally]
-            now = f"{tally.now}: {tally.part}"
+            now = f"{without_hash(tally.now)}: {tally.part}"
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
         tally = diagnose_folder(folder, Selection(tuple(key or ()), cells, length, stream, again), show)
@@ -88,6 +88,8 @@ def _kept(seen: Sequence[FolderProgress], folder: Path) -> Interrupted:
 
 def _print(comparison: Comparison, folder: Path, keys: tuple[str, ...]) -> None:
     """A line for each cell, what compares them, and all that is said of cells that were asked for by key."""
+    from statetrack.results.diagnosis import lines_of
+
     if not comparison.cells and not comparison.left_out:
         say(f"{folder} holds no cells; `statetrack train TASK MODEL --out {folder}` makes one")
         return
@@ -106,8 +108,8 @@ def _print(comparison: Comparison, folder: Path, keys: tuple[str, ...]) -> None:
             say(*(f"  {sentence}" for sentence in entry["sentences"]), sep="\n")
     if not keys:
         _print_comparison(comparison)
-    for left in comparison.left_out:
-        say(f"left out: {left.what}: {left.why}", file=sys.stderr)
+    for line in lines_of(comparison.left_out):
+        say(line, file=sys.stderr)
     say(f"\n{len(comparison.cells)} diagnosed, {len(comparison.left_out)} left out; in {folder / 'diagnosis'}")
 
 

@@ -14,7 +14,7 @@ from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
-from statetrack.formatting import plural, short_names
+from statetrack.formatting import plural, short_names, without_hash
 from statetrack.progress import progress
 from statetrack.results.evaluations import OnRows, OnStream
 
@@ -142,7 +142,7 @@ def _print_one(found: Evaluated, out: Path | None) -> None:
 
 
 def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str, as_json: bool) -> int:
-    from statetrack.results.diagnosis import HARMLESS
+    from statetrack.results.diagnosis import HARMLESS, lines_of
     from statetrack.training.folder import CANNOT, FolderTally, evaluate_folder
 
     last = FolderTally()
@@ -150,7 +150,7 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
 
         def show(tally: FolderTally) -> None:
             nonlocal last
-            last, now = tally, f"{tally.now}: {tally.part}"
+            last, now = tally, f"{without_hash(tally.now)}: {tally.part}"
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
         def kept() -> Interrupted:
@@ -161,8 +161,8 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
             tally = evaluate_folder(folder, wanted, keys, device, show)
     if not tally.records and len(tally.left_out) == 1:
         raise BadInput(f"{tally.left_out[0].what}: {tally.left_out[0].why}")
-    for left in tally.left_out:
-        say(f"left out: {left.what}: {left.why}", file=sys.stderr)
+    for line in lines_of(tally.left_out):
+        say(line, file=sys.stderr)
     if not tally.records:
         raise BadInput(f"no cell of {folder} could be evaluated" if tally.left_out else f"{folder} holds no cells")
     if as_json:
@@ -185,20 +185,23 @@ def _plain(tally: FolderTally) -> dict[str, Any]:
 
 def _print_folder(tally: FolderTally, wanted: Wanted) -> None:
     """A row for each cell and each length that was asked for; of a stream its last mark."""
+    from statetrack.reports.folder import protocols_told_apart
+
     names = short_names(name for record in tally.records for name in (record.cell.task, record.cell.subject))
-    rows = []
+    protocols = protocols_told_apart(record.cell for record in tally.records)
+    shown = any(protocols[record.cell.key] != record.cell.protocol["name"] for record in tally.records)
+    rows, lines = [], []
     for record in tally.records:
         cell = record.cell
-        same = [names[cell.task], names[cell.subject], f"{cell.length:,}", str(cell.seed)]
-        rows += [[*same, *numbers] for numbers in _asked_rows(record, wanted)]
-    headers = ["task", "model", "trained", "seed", "tested", "accuracy", "95 %", "floor", "solved"]
+        how = [protocols[cell.key]] if shown else []
+        first = [names[cell.task], names[cell.subject], *how]
+        rows += [[*first, f"{cell.length:,}", str(cell.seed), *numbers] for numbers in _asked_rows(record, wanted)]
+        lines.append(f"{', '.join(first)}, trained at {cell.length:,}, seed {cell.seed}: {record.on_words}")
+    headers = ["task", "model", *(["protocol"] if shown else []), "trained", "seed", "tested", "accuracy", "95 %",
+               "floor", "solved"]  # fmt: skip
     print_table(headers, rows, groups=2)
     if wanted.words != 0:
-        say()
-        for record in tally.records:
-            cell = record.cell
-            say(f"{names[cell.task]}, {names[cell.subject]}, trained at {cell.length:,}, seed {cell.seed}: "
-                  f"{record.on_words}")  # fmt: skip
+        say("", *lines, sep="\n")
 
 
 def _asked_rows(record: TrainingRecord, wanted: Wanted) -> list[list[str]]:

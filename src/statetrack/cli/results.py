@@ -42,6 +42,7 @@ def command(
     Example: statetrack results demo-results --long --csv demo.csv
     """
     from statetrack.asking import external
+    from statetrack.reports.folder import protocols_told_apart
     from statetrack.results import Store, plans
     from statetrack.results.long_table import COLUMNS, long_rows
     from statetrack.results.table import columns, rows
@@ -64,7 +65,9 @@ def command(
         return
     shown = [print_asked(store), bool(trained), print_external(found)]
     if trained:
-        told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
+        protocols = protocols_told_apart(record.cell for record in store.records() if record.cell.key in trained)
+        told = [row | {"protocol": protocols[row["key"]], BROKEN: shortened(row.get("words.broken_by", ""), 14)}
+                for row in table if row["key"] in trained]  # fmt: skip
         _print((*SHOWN, BROKEN), told)
     if not print_brought(store) and not any(shown):
         say(f"{folder} holds no results yet")

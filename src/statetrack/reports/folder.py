@@ -18,7 +18,7 @@ from statetrack.asking.rules import how
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.figures.series import HOW, Series, series_of
 from statetrack.results import AskedRecord, EvaluatedRecord, Record, Status, Store, TrainingRecord, plans, status
-from statetrack.results.cell import ASK
+from statetrack.results.cell import ASK, Cell
 from statetrack.results.diagnosis import COMPARISON, FOLDER, Diagnosis, LeftOut, all_of, comparison
 from statetrack.results.external import ExternalScores, Source
 from statetrack.results.plans import RULES, oldest_rules
@@ -277,6 +277,18 @@ def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:
         settings = [f"{key} {_short(protocol.get(key))}" for key in differ]
         labels[text] = ", ".join([name or "no name", *settings])
     return labels
+
+
+def protocols_told_apart(cells: Iterable[Cell]) -> dict[str, str]:
+    """By the key of each cell, how it was trained: with the settings in which it differs from a cell that would else
+    look the same in a table.
+    """
+    told = {}
+    alike = grouped(cells, lambda cell: (cell.task, cell.subject, cell.length, cell.seed))
+    for same in alike.values():
+        labels = protocol_labels([cell.protocol for cell in same])
+        told |= {cell.key: labels[_text(cell.protocol)] for cell in same}
+    return told
 
 
 def _text(value: Any) -> str:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -156,6 +156,19 @@ class LeftOut:
     what: str
     why: str
     code: str = ""
+
+
+def lines_of(left_out: Iterable[LeftOut]) -> list[str]:
+    """A line for each reason: a folder may hold hundreds of samples that were asked.
+
+    >>> lines_of([LeftOut("3f", "txc, mlp", "it failed"), LeftOut("a0", "s5", "asked"), LeftOut("a1", "s3", "asked")])
+    ['left out: txc, mlp: it failed', 'left out: 2 cells, the first of them s5: asked']
+    """
+    whys: dict[str, list[str]] = {}
+    for each in left_out:
+        whys.setdefault(each.why, []).append(each.what)
+    several = {why: f"{len(same):,} cells, the first of them " if len(same) > 1 else "" for why, same in whys.items()}
+    return [f"left out: {several[why]}{same[0]}: {why}" for why, same in whys.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
