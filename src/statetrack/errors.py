@@ -11,13 +11,18 @@ import difflib
 import functools
 import importlib
 import inspect
+import itertools
 import os
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
 VERBOSE = "STATETRACK_VERBOSE"  # the variable that -v sets, for workers to see it too
+HERE = os.path.dirname(__file__)
+LIBRARIES = {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}
 MOST_SHOWN = 60  # characters of a wrong value
 PART = 3  # letters of a name that are enough to find the rest
 
@@ -27,6 +32,17 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 class BadInput(ValueError):
     """What was asked for cannot be done: a wrong name, value or file. The command line prints it and exits with 2."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows, which asks for it by this name: the lines that were written there, and what is wrong.
+
+        Where somebody's own code has failed behind it, all of it.
+        """
+        if self.__cause__ is not None:
+            return "".join(traceback.format_exception(self)).splitlines()
+        outside = itertools.takewhile(lambda frame: not _is_in(frame.filename, HERE), extract_tb(self.__traceback__))
+        theirs = [frame for frame in outside if not any(_is_in(frame.filename, place) for place in LIBRARIES)]
+        return [*(f"line {frame.lineno}: {frame.line}" for frame in theirs), f"{type(self).__name__}: {self}"]
+
 
 class MissingExtra(BadInput):
     """A library that only some uses need is not installed."""
@@ -34,6 +50,10 @@ class MissingExtra(BadInput):
 
 class OutOfMemory(BadInput):
     """What was asked for does not fit into memory, or not beside what is there."""
+
+
+def _is_in(file: str, folder: str) -> bool:
+    return os.path.abspath(file).startswith(os.path.join(folder, ""))
 
 
 def one_line(error: BaseException) -> str:

@@ -62,10 +62,10 @@ def require(address: str, sha256: str, what: str = CODE) -> None:
     if address in _named or _known(address, sha256):
         return
     if not _everything:
-        once = " (or run it by its name once)" if what == CODE else ""
+        once = ", or run it by its name once" if what == CODE else ""
         raise Untrusted(
-            f"{address} {what}: name it with --trust {shlex.quote(address)}{once}, or say --trust-code; "
-            "docs/security.md says more"
+            f"{address} {what}: name it with --trust {shlex.quote(address)} (in Python trust={address!r}){once}, "
+            "or say --trust-code (trust_code=True); docs/security.md says more"
         )
     if (sha256, address) not in _told:
         _told.add((sha256, address))
