@@ -17,6 +17,7 @@ from statetrack.formatting import visible
 
 MOST_ROWS = 24  # of a table at a prompt; the long table has all
 GAP = "  "
+ONE_LINE = 32  # characters of a cell that a notebook does not break
 _maker = ""
 
 Row = Sequence[str]
@@ -63,7 +64,9 @@ class Table:
 
 
 def _tag(name: str, cell: str) -> str:
-    return f'<{name} style="text-align: left">{html.escape(visible(cell))}</{name}>'
+    """Short cells stay on one line: an interval that is broken in two makes its table twice as high."""
+    style = "text-align: left; white-space: nowrap" if len(cell) <= ONE_LINE else "text-align: left"
+    return f'<{name} style="{style}">{html.escape(visible(cell))}</{name}>'
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,11 @@ def test_a_notebook_gets_the_table_and_the_figure(path: Path, monkeypatch: pytes
     assert ">right to</th>" in html
     assert "How far each model keeps track" in html
     assert html.count('<img src="data:image/svg+xml;base64,') == 1
-    bundle = folder.figure()._repr_mimebundle_()
+    figure = folder.figure()
+    bundle = figure._repr_mimebundle_()
+    assert bundle["application/vnd.vegalite.v6+json"]["title"]["text"] == figure.title
+    assert figure.title in bundle["image/svg+xml"]
+    assert "title" not in figure.whole()  # a paper has it in its caption
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle["application/vnd.vegalite.v6+json"]["datasets"]["rows"]
     assert bundle["text/plain"].startswith("How far each model keeps track\n")

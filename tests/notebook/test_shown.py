@@ -65,6 +65,7 @@ def test_a_result_is_a_short_table() -> None:
         ["stream", "2,048"],
     ]  # fmt: skip
     assert lines[9].split() == ["stream", "1,024", "64", "0.5588", "0.4373", "to", "0.6737", "0.5000", "no"]
+    assert 'white-space: nowrap">0.4373 to 0.6737</td>' in result.card().html()
     assert lines[-2] == "no stream of 9: it cannot"
     assert lines[-1] == "hard words: broken by the word 1 0^22 (23 tokens): it answers 0, right is 1"
     assert max(map(len, lines)) < 120

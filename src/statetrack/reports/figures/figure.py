@@ -107,10 +107,13 @@ class Figure:
         return f"{self.title}\n{self.caption}\n({plural(len(self.rows), 'row')}; .save('figure.pdf') writes it)"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """For a notebook: one that knows Vega-Lite draws it, any other shows the picture."""
+        """For a notebook: one that knows Vega-Lite draws it, any other shows the picture. The title, which a paper
+        has in its caption, says there what it is of.
+        """
         from statetrack.reports.figures import vega
 
-        return {"text/plain": repr(self), VEGA_LITE: self.whole(), **vega.pictures(self)}
+        titled = self.whole() | {"title": {"text": self.title, "anchor": "start", "offset": 12}}
+        return {"text/plain": repr(self), VEGA_LITE: titled, **vega.pictures(titled)}
 
     def to_dicts(self) -> list[dict[str, Any]]:
         return [{name: short(row.get(name)) for name in self.columns} for row in self.rows]

@@ -80,10 +80,14 @@ WRITERS: dict[str, Callable[[Figure], bytes]] = {
 
 
 def svg(figure: Figure) -> str:
-    text: str = converter("an SVG picture").vegalite_to_svg(figure.whole())
+    return drawn(figure.whole())
+
+
+def drawn(spec: dict[str, Any]) -> str:
+    text: str = converter("an SVG picture").vegalite_to_svg(spec)
     return text
 
 
-def pictures(figure: Figure) -> dict[str, str]:
-    """The figure as a notebook takes it without drawing it; nothing where vl-convert is not installed."""
-    return {"image/svg+xml": svg(figure)} if find_spec("vl_convert") else {}
+def pictures(spec: dict[str, Any]) -> dict[str, str]:
+    """A figure as a notebook takes it without drawing it; nothing where vl-convert is not installed."""
+    return {"image/svg+xml": drawn(spec)} if find_spec("vl_convert") else {}
