@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 import statetrack as st
 from statetrack import progress
 from statetrack.cli import main
-from statetrack.results import EvaluatedRecord, Store
+from statetrack.results import EvaluatedRecord, Store, TrainingRecord
 from statetrack.training import folder, train_many
 from tests.strangers import SHORT
 
@@ -75,6 +75,24 @@ def test_a_folder_gets_a_row_for_each_cell_and_test(tmp_path: Path, capsys: pyte
     told = json.loads(capsys.readouterr().out)
     assert [cell["seed"] for cell in told["cells"]] == [0, 1]
     assert told["left_out"] == []
+
+
+def test_parts_of_a_folder_are_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_many("txc", MODEL, length=4, seeds=[0, 1, 2], settings=SHORT, out=tmp_path, words=0, device="cpu")
+    arguments = ["evaluate", str(tmp_path), "--lengths", "6", "--device", "cpu"]
+    for part, grown in (("1/2", "2 records"), ("1/2", "0 records"), ("2/2", "1 record")):
+        assert main([*arguments, "--part", part]) == 0
+        assert capsys.readouterr().out.splitlines()[-1].startswith(f"{grown} of ")
+    assert all(6 in record.rows for record in Store(tmp_path).records() if isinstance(record, TrainingRecord))
+    key = next(record.cell.key for record in Store(tmp_path).records())
+    for wrong, said in (
+        (["--part", "3/2"], "--part 3/2 should lie in 1/2 to 2/2"),
+        (["--part", "4/4"], f"part 4/4 holds none of 3 cells of {tmp_path}"),
+        (["--part", "2/2", "--key", key], f"part 2/2 holds none of 1 cell of {tmp_path}"),
+        (["--part", "half"], "--part half should be of the form 2/4"),
+    ):
+        assert main([*arguments, *wrong]) == 2
+        assert capsys.readouterr().err == f"statetrack: {said}\n"
 
 
 def test_cells_that_look_alike_are_told_apart_by_their_settings(

@@ -11,7 +11,7 @@ import typer
 from statetrack import trust
 from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
-from statetrack.cli.options import TrustCode, TrustedCode
+from statetrack.cli.options import TrustCode, TrustedCode, read_part
 from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
 from statetrack.formatting import plural, short_names, without_hash
@@ -51,7 +51,11 @@ def command(
         int | None, typer.Option(help="Tokens of hard words: 0 for none; of a file else the usual number.")
     ] = None,
     key: Annotated[
-        list[str] | None, typer.Option(help="Of a folder only the cell whose key begins with this; may be repeated.")
+        list[str] | None, typer.Option(help="Of a folder only cells whose key begins with this; may be repeated.")
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(help="Of a folder one part of its cells, such as 2/4, while others do the rest."),
     ] = None,
     trained: Annotated[
         int | None, typer.Option(help="Of a file: the length trained on, if you know it; else 64 stands in for it.")
@@ -88,13 +92,16 @@ def command(
             from statetrack.training.further import Wanted
 
             wanted = Wanted(asked or (), (stream,) if stream else (), words or 0)
-            return _of_folder(Path(what), wanted, tuple(key or ()), device, as_json)
+            keys = tuple(key or ())
+            keys = keys_of_part(Path(what), part, keys) if part else keys
+            return _of_folder(Path(what), wanted, keys, device, as_json)
         if weights is None:
             raise BadInput(f"{what} is no folder of results; of a task, the weights are needed too: {_form(what)}")
         if weights.is_dir():
             raise BadInput(f"{weights} is a folder: name one file of weights in it, or leave out the task")
-        if key:
-            raise BadInput("--key chooses cells of a folder; here the weights are those of a file")
+        if key or part:
+            option = "--key" if key else "--part"
+            raise BadInput(f"{option} chooses cells of a folder; here the weights are those of a file")
         if model is None and not _names_its_model(weights):
             raise BadInput(f"{weights} does not say which model its weights are of: {_form(what, weights)}")
         from statetrack.training.existing import evaluate
@@ -108,6 +115,19 @@ def command(
     else:
         _print_one(found, out)
     return 0
+
+
+def keys_of_part(folder: Path, part: str, begins: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys of every so-many-th cell, among those that begin as asked: the parts together are all of them."""
+    from statetrack.results import Store
+
+    number, parts = read_part(part)
+    if not 1 <= number <= parts:
+        raise BadInput(f"--part {part} should lie in 1/{parts} to {parts}/{parts}")
+    keys = [key for key, _ in Store.existing(folder).entries() if not begins or key.startswith(begins)]
+    if not (mine := keys[number - 1 :: parts]):
+        raise BadInput(f"part {part} holds none of {plural(len(keys), 'cell')} of {folder}")
+    return tuple(mine)
 
 
 def _form(task: str, weights: Path | str = "FILE.safetensors") -> str:

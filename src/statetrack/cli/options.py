@@ -7,6 +7,9 @@ from typing import Annotated
 import typer
 
 from statetrack.cli import completion
+from statetrack.errors import BadInput, shortened
+
+DIGITS = 9  # of a part
 
 TaskText = Annotated[
     str,
@@ -29,3 +32,14 @@ TrustCode = Annotated[
     bool,
     typer.Option("--trust-code", help="Run all code that the files name, and print what it is (docs/security.md)."),
 ]
+
+
+def read_part(text: str) -> tuple[int, int]:
+    """
+    >>> read_part("2/4")
+    (2, 4)
+    """
+    number, slash, parts = text.partition("/")
+    if not (slash and all(part.isascii() and part.isdecimal() and len(part) <= DIGITS for part in (number, parts))):
+        raise BadInput(f"--part {shortened(text, quoted=False)} should be of the form 2/4")
+    return int(number), int(parts)

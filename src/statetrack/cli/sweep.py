@@ -13,17 +13,13 @@ import typer
 from statetrack import trust
 from statetrack.cli import completion, forecasts
 from statetrack.cli.interrupts import Interrupted, telling
-from statetrack.cli.options import TrustCode, TrustedCode
+from statetrack.cli.options import TrustCode, TrustedCode, read_part
 from statetrack.cli.output import say
-from statetrack.errors import BadInput, shortened
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
     from statetrack.sweeps.runner import Show
     from statetrack.sweeps.schedule import Schedule, SweepProgress
-
-
-DIGITS = 9  # of a part
 
 
 def command(
@@ -99,13 +95,6 @@ def command(
     if any(cell.kind == ASK for cell in sweep.cells):
         print_asked(Store.existing(out))
     return code
-
-
-def read_part(text: str) -> tuple[int, int]:
-    number, slash, parts = text.partition("/")
-    if not (slash and all(part.isascii() and part.isdecimal() and len(part) <= DIGITS for part in (number, parts))):
-        raise BadInput(f"--part {shortened(text, quoted=False)} should be of the form 2/4")
-    return int(number), int(parts)
 
 
 @dataclass
