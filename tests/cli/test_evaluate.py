@@ -58,6 +58,10 @@ def test_a_file_of_weights_gets_a_table_and_with_out_a_record(
     lengths = [(row["of"], row["tested"]) for row in told["rows"]]
     assert lengths == [("rows", 8), ("rows", 16), ("stream", 1024), ("words", record.words and record.words.longest)]
     assert told["rows"][1]["accuracy"] == record.rows[16].accuracy
+    for more in ([], ["--long"]):
+        assert main(["results", str(tmp_path / "out"), *more]) == 0
+        (stream,) = (line.split() for line in capsys.readouterr().out.splitlines() if "stream" in line)
+        assert stream[stream.index("1024") + 4] == "0.5000"  # the floor, after the accuracy and its interval
 
 
 def test_a_folder_gets_a_row_for_each_cell_and_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

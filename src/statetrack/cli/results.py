@@ -61,13 +61,13 @@ def command(
         _write(table, kinds, csv, parquet)
         return
     if long and table:
-        _print(SHOWN_LONG, table)
+        _print(SHOWN_LONG, [row | _floor(row) for row in table])
         return
+    protocols = protocols_told_apart(record.cell for record in store.records() if record.cell.key in trained)
+    table = [row | {"protocol": protocols.get(row["key"])} for row in table]
     shown = [print_asked(store), bool(trained), print_external(found)]
     if trained:
-        protocols = protocols_told_apart(record.cell for record in store.records() if record.cell.key in trained)
-        told = [row | {"protocol": protocols[row["key"]], BROKEN: shortened(row.get("words.broken_by", ""), 14)}
-                for row in table if row["key"] in trained]  # fmt: skip
+        told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
         _print((*SHOWN, BROKEN), told)
     if not print_brought(store) and not any(shown):
         say(f"{folder} holds no results yet")
@@ -133,13 +133,18 @@ def print_brought(store: Store) -> bool:
     from statetrack.verdicts.measurements import tested
 
     found = {record.cell.key: record for record in store.records() if isinstance(record, EvaluatedRecord)}
-    rows = [row | {"weights": found[row["key"]].weights.sha256[:8],
+    rows = [row | _floor(row) | {"weights": found[row["key"]].weights.sha256[:8],
                    BROKEN: shortened(found[row["key"]].broken_by, 14)}
             for row in long_rows(found.values(), tested) if row["solved"] is not None]  # fmt: skip
     if rows:
         say("evaluated, not trained here:")
         _print(("task", "model", "weights", *SHOWN_BROUGHT, BROKEN), rows)
     return bool(rows)
+
+
+def _floor(row: dict[str, Any]) -> dict[str, Any]:
+    """The floor beside the accuracy that is shown: of a stream both are of the last positions before the mark."""
+    return {"floor": row["end_floor"] if row["of"] == "stream" else row["floor"]}
 
 
 def _print(columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
