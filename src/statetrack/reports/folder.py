@@ -283,7 +283,7 @@ def protocols_told_apart(cells: Iterable[Cell]) -> dict[str, str]:
     """By the key of each cell, how it was trained: with the settings in which it differs from a cell that would else
     look the same in a table.
     """
-    told = {}
+    told: dict[str, str] = {}
     alike = grouped(cells, lambda cell: (cell.task, cell.subject, cell.length, cell.seed))
     for same in alike.values():
         labels = protocol_labels([cell.protocol for cell in same])
