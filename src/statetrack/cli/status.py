@@ -110,7 +110,13 @@ def line_by_line() -> Callable[[Status], None]:
 def _left(standing: Status) -> str:
     from statetrack.results.pace import duration
 
-    return f", time left: {duration(standing.seconds_left)}" if standing.seconds_left is not None else ""
+    known = standing.seconds_left is not None and _is_left(standing)
+    return f", time left: {duration(standing.seconds_left)}" if known else ""
+
+
+def _is_left(standing: Status) -> bool:
+    """Whether there are cells to do, as far as a plan says so: a training alone has none, and its end is not known."""
+    return any(standing.counts[name] for name in ("missing", "running", "failed"))
 
 
 def show(standing: Status) -> None:
@@ -121,7 +127,7 @@ def show(standing: Status) -> None:
     if len(rows) != 1 or standing.beyond:
         rows.append(["all of the folder", *(standing.counts[column] for column in ORDER)])
     print_table(["sweep", *ORDER], rows)
-    if any(standing.counts[name] for name in ("missing", "running", "failed")):
+    if _is_left(standing):
         units = f"{standing.workers} at work now" if standing.workers else "nobody is at work now, so for one worker"
         say(f"time left: {duration(standing.seconds_left)} ({units})")
     _show_checkpoints(standing)
