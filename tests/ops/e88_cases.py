@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from statetrack.ops import e88_scan
+from statetrack.ops import Noise, e88_scan
 
 NAMES = ("q", "k", "v", "decay", "beta", "state")
 
@@ -47,11 +48,15 @@ def random_inputs(
     return [tensor.to(device, dtype).requires_grad_() for tensor in tensors]
 
 
-def run(inputs: list[Tensor], kernel: str | None, nonlinearity: str = "tanh", **options: str) -> dict[str, Tensor]:
-    """What a kernel of e88_scan gives."""
+def run(
+    inputs: list[Tensor], kernel: str | None, nonlinearity: str = "tanh", whole: bool = False, **options: Any
+) -> dict[str, Tensor]:
+    """What a kernel of e88_scan gives; `whole`: of all of the state, without q."""
 
-    def scan(*sequence: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        return e88_scan(*sequence, state=state, nonlinearity=nonlinearity, kernel=kernel, **options)
+    def scan(q: Tensor, *sequence: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return e88_scan(
+            None if whole else q, *sequence, state=state, nonlinearity=nonlinearity, kernel=kernel, **options
+        )
 
     return results(inputs, scan)
 
@@ -65,9 +70,39 @@ def results(inputs: list[Tensor], scan: Callable[..., tuple[Tensor, Tensor]]) ->
     weigh_out, weigh_last = (
         torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor) for tensor in (out, last)
     )
-    gradients = torch.autograd.grad([out, last], leaves, [weigh_out, weigh_last])
-    found = {"out": out, "last": last, **{f"d{name}": gradient for name, gradient in zip(NAMES, gradients)}}
+    gradients = torch.autograd.grad([out, last], leaves, [weigh_out, weigh_last], allow_unused=True)
+    of_inputs = {f"d{name}": gradient for name, gradient in zip(NAMES, gradients) if gradient is not None}
+    found = {"out": out, "last": last, **of_inputs}
     return {name: tensor.detach().double().cpu() for name, tensor in found.items()}
+
+
+def counted_noise(
+    scan: Callable[..., tuple[Tensor, Tensor]], replicas: int, steps: int, heads: int, n: int, width: int
+) -> dict[str, Tensor]:
+    """Outputs and gradients of a state that only its noise moves, in numbers that every order of adding leaves exact:
+    a row of the state at a time, and the last.
+
+    The gradient of decay is the sum, with whole weights, of the states that the backward pass finds again.
+    """
+    batch = 2 * replicas
+    k, v = torch.zeros(batch, steps, heads, n), torch.zeros(batch, steps, heads, width)
+    q = torch.eye(n)[torch.arange(steps) % n, None].expand(batch, steps, heads, n).clone()
+    decay, beta = torch.ones(batch, steps, heads), torch.zeros(batch, steps, heads)
+    leaves = [x.requires_grad_() for x in (q, k, v, decay, beta, torch.zeros(batch, heads, n, width))]
+    out, last = scan(*leaves[:5], state=leaves[5], noise=noise_of(replicas), nonlinearity="identity")
+    weights = [torch.arange(x.numel()).view_as(x) % 5 - 2.0 for x in (out, last)]
+    gradients = torch.autograd.grad([out, last], leaves, weights, allow_unused=True)
+    return {"out": out, "last": last} | {f"d{name}": x for name, x in zip(NAMES, gradients) if x is not None}
+
+
+def noise_of(replicas: int, size: float = 0.25) -> Noise:
+    return Noise(torch.arange(7, 7 + replicas), size)
+
+
+def same_bits(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
+    assert found.keys() == wanted.keys()
+    for name, tensor in wanted.items():
+        assert torch.equal(found[name], tensor), name
 
 
 def largest_error(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> tuple[float, str]:

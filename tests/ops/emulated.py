@@ -14,6 +14,7 @@ import torch
 
 HERE = Path(__file__).parent
 Launch = Callable[..., None]
+KINDS = {int: ctypes.c_int, float: ctypes.c_double}  # as torch hands them to a kernel
 
 
 def compiler(*, backwards: bool, late: bool) -> Callable[..., Launch]:
@@ -24,7 +25,7 @@ def compiler(*, backwards: bool, late: bool) -> Callable[..., Launch]:
 
         def run(grid: tuple[int, int, int], block: tuple[int, int, int], args: list[Any]) -> None:
             plain = [arg.data_ptr() if isinstance(arg, torch.Tensor) else arg for arg in args]
-            kinds = [ctypes.c_void_p if isinstance(arg, torch.Tensor) else ctypes.c_int for arg in args]
+            kinds = [ctypes.c_void_p if isinstance(arg, torch.Tensor) else KINDS[type(arg)] for arg in args]
             library.start.argtypes = [ctypes.c_bool, ctypes.c_bool, ctypes.c_int, ctypes.c_int, *kinds]
             library.start(backwards, late, grid[0], block[0], *plain)
 

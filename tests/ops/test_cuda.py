@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from statetrack.ops import ssd_scan
-from tests.ops.e88_cases import largest_error, random_inputs, run
+from statetrack.ops import e88_scan, ssd_scan
+from tests.ops.e88_cases import counted_noise, largest_error, random_inputs, run, same_bits
 
 pytestmark = [
     pytest.mark.gpu,
@@ -49,6 +49,16 @@ def test_same_bits_twice_and_no_nan_from_huge_inputs():
     once, again = run(inputs, "cuda"), run(inputs, "cuda")
     assert all(tensor.isfinite().all() for tensor in once.values())
     assert largest_error(once, again)[0] == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 100, 3, 8, 8), (1, 51, 3, 32, 32), (2, 37, 1, 12, 20)])
+def test_noise_has_the_same_bits_in_both_passes(shape):
+    def scan(*inputs, noise, state, **options):
+        *inputs, state = (x.cuda() for x in (*inputs, state))
+        noise = noise._replace(keys=noise.keys.cuda())
+        return tuple(x.cpu() for x in e88_scan(*inputs, state=state, noise=noise, kernel="cuda", **options))
+
+    same_bits(counted_noise(scan, *shape), counted_noise(lambda *x, **y: e88_scan(*x, **y, kernel="reference"), *shape))
 
 
 @pytest.mark.parametrize(("heads", "p", "n", "groups"), [(8, 16, 16, 1), (2, 64, 16, 1), (4, 12, 10, 2)])

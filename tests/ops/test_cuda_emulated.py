@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import shutil
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
 
-from statetrack.ops import ssd_scan
+from statetrack.ops import e88_scan, ssd_scan
 from statetrack.ops.e88 import cuda
 from statetrack.ops.ssd.cuda import ssd_cuda
-from tests.ops.e88_cases import largest_error, random_inputs, results, run
+from tests.ops.e88_cases import counted_noise, largest_error, noise_of, random_inputs, results, run, same_bits
 from tests.ops.emulated import compiler
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -74,6 +75,35 @@ def test_bfloat16_inputs_and_a_start_beyond_what_a_kept_state_can_hold(emulated:
     *sequence, decay, beta, state = [tensor.detach() for tensor in random_inputs(2, 19, 3, 32, 16)]
     inputs = [*(tensor.bfloat16() for tensor in sequence), decay.float(), beta.float(), 9 * state.float()]
     worst, where = error(inputs)
+    assert worst < 1e-2, where
+
+
+NOISY = [(2, 26, 3, 8, 8), (1, 51, 3, 32, 32), (2, 37, 1, 12, 20), (1, 30, 1, 4, 4), (2, 25, 2, 16, 8)]
+
+
+@pytest.mark.parametrize("shape", NOISY)
+def test_noise_has_the_same_bits_in_both_passes(emulated: None, shape: tuple[int, ...]) -> None:
+    found, wanted = (counted_noise(partial(e88_scan, kernel=kernel), *shape) for kernel in ("cuda", "reference"))
+    same_bits(found, wanted)
+
+
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+@pytest.mark.parametrize("shape", NOISY[:3])
+def test_is_the_reference_with_noise(emulated: None, shape: tuple[int, ...], scale: float) -> None:
+    """Large values saturate: there no gradient passes a state, whatever its noise."""
+    replicas, *rest = shape
+    q, k, v, decay, beta, state = [x.detach().float() for x in random_inputs(2 * replicas, *rest)]
+    inputs = [q, k, scale * v, decay, beta, 9 * state]
+    wanted = run([x.double() for x in inputs], "reference", noise=noise_of(replicas))
+    worst, where = largest_error(run(inputs, "cuda", noise=noise_of(replicas)), wanted)
+    assert worst < 1e-5, where
+
+
+def test_bfloat16_inputs_with_noise(emulated: None) -> None:
+    *sequence, decay, beta, state = [tensor.detach() for tensor in random_inputs(2, 37, 3, 32, 32)]
+    inputs = [*(tensor.bfloat16() for tensor in sequence), decay.float(), beta.float(), state.float()]
+    wanted = run([x.double() for x in inputs], "reference", noise=noise_of(1, 0.9))
+    worst, where = largest_error(run(inputs, "cuda", noise=noise_of(1, 0.9)), wanted)
     assert worst < 1e-2, where
 
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from statetrack.errors import BadInput
 from statetrack.ops import e88_scan
-from tests.ops.e88_cases import largest_error, random_inputs, run
+from tests.ops.e88_cases import counted_noise, largest_error, noise_of, random_inputs, run, same_bits
 
 KERNELS = ["reference", "cpu"]
 FORMS = ["tanh", "identity"]
@@ -71,6 +73,69 @@ def test_float32_is_close_to_the_float64_reference(shape, nonlinearity):
     assert error < 2e-6, where
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.tuples(*(st.integers(1, high) for high in (3, 40, 5, 9, 9))),
+    writes=st.integers(1, 3),
+    nonlinearity=st.sampled_from(FORMS),
+    whole=st.booleans(),
+    replicas=st.integers(0, 2),
+    seed=st.integers(0, 1000),
+)
+def test_the_cpu_kernel_is_the_reference_with_noise_and_without_q(shape, writes, nonlinearity, whole, replicas, seed):
+    inputs = random_inputs(2 * shape[0], *shape[1:], writes, seed=seed)
+    options = {"whole": whole, "noise": noise_of(replicas, 0.1) if replicas else None}
+    found, wanted = (run(inputs, kernel, nonlinearity, **options) for kernel in ("cpu", "reference"))
+    assert found.keys() == wanted.keys()
+    error, where = largest_error(found, wanted)
+    assert error < 1e-12, where
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_without_q_every_row_of_the_state_is_read(kernel):
+    _, *inputs, state = random_inputs(2, 19, 3, 4, 5, 2)
+    whole, _ = e88_scan(None, *inputs, state=state, kernel=kernel)
+    for row in range(4):
+        q = torch.nn.functional.one_hot(torch.tensor(row), 4).double().expand(2, 19, 3, 4)
+        torch.testing.assert_close(whole[:, :, row], e88_scan(q, *inputs, state=state, kernel=kernel)[0])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_noise_comes_after_a_state_is_read_and_is_on_the_last_one(kernel):
+    """By hand, one step at a time: a replica has the noise of its own key, and time goes on with the steps."""
+    q, k, v, decay, beta, state = random_inputs(4, 5, 3, 4, 5)
+    noise = noise_of(2)
+    out, last = e88_scan(q, k, v, decay, beta, state=state, noise=noise, kernel=kernel)
+    for t in range(5):
+        now = (x[:, t : t + 1] for x in (q, k, v, decay, beta))
+        wanted, state = e88_scan(*now, state=state, kernel="reference")
+        torch.testing.assert_close(out[:, t : t + 1], wanted)
+        state = noise.moved(state, t)
+    torch.testing.assert_close(last, state)
+
+
+@pytest.mark.parametrize("shape", [(1, 37, 1, 4, 4), (2, 20, 3, 8, 8), (2, 18, 3, 5, 7), (3, 5, 2, 9, 33)])
+def test_noise_has_the_same_bits_in_both_passes_of_the_cpu_kernel(shape):
+    found, wanted = (counted_noise(partial(e88_scan, kernel=kernel), *shape) for kernel in ("cpu", "reference"))
+    same_bits(found, wanted)
+    assert wanted["ddecay"].abs().sum() > 0
+
+
+def test_noise_keeps_nothing_for_the_backward_pass():
+    assert saved_bytes(256, noise_of(1)) == saved_bytes(256)
+
+
+def test_noise_under_vmap_is_refused():
+    inputs = [torch.stack([tensor.detach()] * 2) for tensor in random_inputs(2, 6, 2, 3, 4)[:5]]
+    with pytest.raises(BadInput, match="call it without"):
+        torch.func.vmap(lambda *x: e88_scan(*x, kernel="cpu", noise=noise_of(1)))(*inputs)
+
+
+def test_the_cuda_kernel_needs_q():
+    with pytest.raises(BadInput, match="without q take triton"):
+        e88_scan(None, *random_inputs(1, 2, 1, 2, 2)[1:5], kernel="cuda")
+
+
 def test_with_gain_over_64_steps():
     inputs = random_inputs(4, 64, 2, 8, 8, decay=(0.0, 2.0), beta=(0.0, 4.0))
     error, where = largest_error(run(inputs, "cpu"), run(inputs, "reference"))
@@ -122,7 +187,7 @@ def test_huge_inputs_saturate_and_nan_stays_nan(kernel):
     assert run(inputs, kernel)["out"][0, 3:].isnan().all()
 
 
-def saved_bytes(steps: int) -> int:
+def saved_bytes(steps: int, noise=None) -> int:
     """What autograd keeps besides the inputs."""
     inputs = [tensor.float() for tensor in random_inputs(1, steps, 2, 16, 16)]
     given = {tensor.untyped_storage().data_ptr() for tensor in inputs}
@@ -134,7 +199,7 @@ def saved_bytes(steps: int) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-        e88_scan(*[tensor.requires_grad_() for tensor in inputs[:5]], kernel="cpu")
+        e88_scan(*[tensor.requires_grad_() for tensor in inputs[:5]], kernel="cpu", noise=noise)
     return total
 
 

@@ -5,7 +5,8 @@ import os
 import pytest
 import torch
 
-from tests.ops.e88_cases import largest_error, random_inputs, run
+from statetrack.ops import e88_scan
+from tests.ops.e88_cases import counted_noise, largest_error, noise_of, random_inputs, run, same_bits
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined, that is, at their first use
@@ -14,11 +15,11 @@ pytest.importorskip("triton", reason="pip install 'statetrack[dev]'")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def compare(inputs, nonlinearity, dtype=torch.float32):
+def compare(inputs, nonlinearity, dtype=torch.float32, **options):
     """The largest error of outputs and gradients, and where it is, on inputs rounded to dtype."""
     rounded = [tensor.detach().to(DEVICE, dtype) for tensor in inputs]
-    found = run(rounded, "triton", nonlinearity)
-    return largest_error(found, run([tensor.double() for tensor in rounded], "reference", nonlinearity))
+    found = run(rounded, "triton", nonlinearity, **options)
+    return largest_error(found, run([tensor.double() for tensor in rounded], "reference", nonlinearity, **options))
 
 
 @pytest.mark.parametrize("nonlinearity", ["tanh", "identity"])
@@ -35,6 +36,29 @@ def compare(inputs, nonlinearity, dtype=torch.float32):
 def test_is_the_reference(shape, writes, nonlinearity):
     error, where = compare(random_inputs(*shape, writes), nonlinearity)
     assert error < 1e-5, where
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize(("shape", "writes"), [((2, 18, 2, 5, 7), 2), ((1, 17, 1, 8, 8), 1)])
+def test_without_q_and_with_noise(shape, writes, noisy):
+    noise = noise_on_device(1, 0.1) if noisy else None
+    error, where = compare(random_inputs(*shape, writes), "tanh", whole=True, noise=noise)
+    assert error < 1e-5, where
+
+
+@pytest.mark.parametrize("shape", [(1, 18, 1, 8, 8), (2, 17, 2, 5, 7)])
+def test_noise_has_the_same_bits_in_both_passes(shape):
+    def scan(*inputs, noise, state, **options):
+        *inputs, state = (x.to(DEVICE) for x in (*inputs, state))
+        noise = noise._replace(keys=noise.keys.to(DEVICE))
+        return tuple(x.cpu() for x in e88_scan(*inputs, state=state, noise=noise, kernel="triton", **options))
+
+    same_bits(counted_noise(scan, *shape), counted_noise(lambda *x, **y: e88_scan(*x, **y, kernel="reference"), *shape))
+
+
+def noise_on_device(replicas, size):
+    noise = noise_of(replicas, size)
+    return noise._replace(keys=noise.keys.to(DEVICE))
 
 
 @pytest.mark.parametrize("beta", [(0.0, 0.0), (1.0, 1.0)])

@@ -10,15 +10,19 @@ import torch
 
 import statetrack as st
 from statetrack.models import Replicas, model
+from statetrack.ops.noise import Noise, signs
 from statetrack.tasks.draws import STEP
 from statetrack.training import checkpoint, loop
-from statetrack.training.noise import StateNoise, signs
+from statetrack.training.noise import StateNoise, step_by_step
 from statetrack.training.protocol import PROTOCOLS
 from statetrack.training.run import cell_protocol
 
 SHORT = {"batch": 8, "check_every": 5, "most_checks": 2, "polish": 10, "warmup": 0, "validation_rows": 16}
-NAMES = ("e88-gain-1l-small[heads=1,n_state=4]", "tanh-rnn[hidden=4]", "gru[hidden=4]", "lstm[hidden=4]", "m2rnn",
-         "mamba2-4l", "deltanet-neg", "e88-gain-r2", "linear-rnn[hidden=4]")  # fmt: skip
+NAMES = (
+    "e88-gain-1l-small[heads=1,n_state=4]", "e88-gain-1l-small[layers=3]", "e88-gain-r2",
+    "e88-gain-r2[heads=1,n_state=5,learned_start=true]", "deltanet-neg", "tanh-rnn[hidden=4]", "gru[hidden=4]",
+    "lstm[hidden=4]", "m2rnn", "mamba2-4l", "linear-rnn[hidden=4]",
+)  # fmt: skip
 
 
 def plain_mix(z: int) -> int:
@@ -62,6 +66,23 @@ def test_every_family_is_moved_in_every_step(name: str) -> None:
         torch.testing.assert_close(together[:, :, 0], quiet[:, :, 0], atol=1e-4, rtol=1e-4)
         other = noise.logits(replicas, ids, updates + 1)
         assert not torch.allclose(other, together)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_noise_inside_the_scans_is_the_noise_put_on_step_by_step(name: str) -> None:
+    """Logits and gradients, with layers and replicas beside one another."""
+    replicas = Replicas([_built(name, seed) for seed in (3, 4)])
+    inside = name.startswith(("e88", "deltanet"))
+    assert replicas.takes_noise == inside
+    ids = torch.from_numpy(np.random.default_rng(0).integers(0, 2, (2, 5, 19)))
+    noise = Noise(torch.tensor([11, 12]), 0.25)
+    found = []
+    for logits in (step_by_step, lambda *given: given[0].noisy(*given[1:]) if inside else step_by_step(*given)):
+        out = logits(replicas, ids, noise)
+        weights = torch.arange(out.numel()).view_as(out) % 7 - 3.0
+        found.append([out, *torch.autograd.grad(out, list(replicas.parameters()), weights, allow_unused=True)])
+    for mine, wanted in zip(*found):
+        torch.testing.assert_close(mine, wanted, atol=1e-3, rtol=1e-3)
 
 
 def _built(name: str, seed: int) -> torch.nn.Module:

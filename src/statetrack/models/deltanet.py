@@ -20,6 +20,8 @@ from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 class DeltaMixer(MatrixMixer):
     """Z = a S, then Z <- Z + b_j k_j (v_j - Z^T k_j)^T for j = 1..R, and S = Z."""
 
+    takes_noise = True
+
     def __init__(self, dim: int, heads: int, n_state: int, reflections: int, gated: bool, negative: bool) -> None:
         super().__init__(heads, n_state)
         self.reflections = reflections
@@ -29,13 +31,14 @@ class DeltaMixer(MatrixMixer):
         self.gate = Decay(dim, heads) if gated else None
         self.out = xavier(Linear(heads * n_state, dim, bias=False))
 
-    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
         q = F.silu(self.query(x)).unflatten(-1, (self.heads, self.n_state))
         k, v = F.silu(self.project(x)).unflatten(-1, (2, self.reflections, self.heads, self.n_state)).unbind(2)
         b = self.rate(x).unflatten(-1, (self.reflections, self.heads))
         a = self.gate(x) if self.gate is not None else torch.ones_like(b[:, :, 0])
         q, k, beta = unit(q), unit(k), rates_of_scan(b, a)
-        y, last = ops.e88_scan(q, k, b.unsqueeze(-1) * v, a, beta, nonlinearity="identity", state=state[0])
+        v = b.unsqueeze(-1) * v
+        y, last = ops.e88_scan(q, k, v, a, beta, nonlinearity="identity", state=state[0], noise=noise)
         return self.out(y.flatten(-2)), (last,)
 
 

@@ -24,6 +24,8 @@ FORMS = ("document", "published", "gain")
 class E88Mixer(MatrixMixer):
     """[q|k|v] = silu(W x), q and k of length 1, the scan, and W_o on the heads side by side."""
 
+    takes_noise = True
+
     def __init__(self, dim: int, heads: int, n_state: int, form: str, tanh: bool) -> None:
         super().__init__(heads, n_state)
         if form not in FORMS:
@@ -35,14 +37,16 @@ class E88Mixer(MatrixMixer):
         self.beta = Rate(dim, heads, 0, 4, start=0.0) if form == "gain" else None
         self.out = xavier(Linear(heads * n_state, dim, bias=False))
 
-    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
         q, k, v = F.silu(self.project(x)).unflatten(-1, (3, self.heads, self.n_state)).unbind(-3)
         decay = self.decay(x)
         if self.beta is not None:
             beta = self.beta(x)
         else:
             beta = torch.full_like(decay, 1.0 if self.form == "published" else 0.0)
-        y, last = ops.e88_scan(unit(q), unit(k), v, decay, beta, nonlinearity=self.nonlinearity, state=state[0])
+        y, last = ops.e88_scan(
+            unit(q), unit(k), v, decay, beta, nonlinearity=self.nonlinearity, state=state[0], noise=noise
+        )
         return self.out(y.flatten(-2)), (last,)
 
 

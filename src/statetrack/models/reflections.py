@@ -23,6 +23,8 @@ from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 class ReflectionMixer(MatrixMixer):
     """k_j = W_j x of length 1, b_j = 2 sigmoid(.), a = 1 + sigmoid(.) with tanh or a = 1 without; y = MLP(S)."""
 
+    takes_noise = True
+
     def __init__(self, dim: int, heads: int, n_state: int, reflections: int, hidden: int, tanh: bool) -> None:
         super().__init__(heads, n_state)
         self.reflections = reflections
@@ -33,23 +35,15 @@ class ReflectionMixer(MatrixMixer):
         self.read = Linear(heads * n_state * n_state, hidden)
         self.out = Linear(hidden, dim)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
         k = unit(self.keys(x).unflatten(-1, (self.reflections, self.heads, self.n_state)))
         b = self.rate(x).unflatten(-1, (self.reflections, self.heads))
         a = self.gain(x) if self.gain is not None else torch.ones_like(b[:, :, 0])
-        states, last = self.all_states(k, a, rates_of_scan(b, a), state[0])
-        return self.out(F.gelu(self.read(states))), (last,)
-
-    def all_states(self, k: Tensor, a: Tensor, beta: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """S_t at every t, flat, and the last one. The scan gives S^T q, one row of S for a unit vector q, so each head
-        runs once for each row of its state.
-        """
-        rows, steps, heads, n = len(k), k.shape[1], self.heads, self.n_state
-        q = torch.eye(n, dtype=a.dtype, device=a.device).repeat_interleave(heads, dim=0).expand(rows, steps, -1, n)
-        k, beta = k.repeat(1, 1, 1, n, 1), beta.repeat(1, 1, 1, n)
-        a, state = a.repeat(1, 1, n), state.repeat(1, n, 1, 1)
-        y, last = ops.e88_scan(q, k, torch.zeros_like(k), a, beta, nonlinearity=self.nonlinearity, state=state)
-        return y.flatten(-2), last[:, :heads]
+        none = torch.zeros_like(k)
+        states, last = ops.e88_scan(
+            None, k, none, a, rates_of_scan(b, a), nonlinearity=self.nonlinearity, state=state[0], noise=noise
+        )
+        return self.out(F.gelu(self.read(states.flatten(2)))), (last,)
 
 
 class E88Reflections(Stack):

@@ -16,8 +16,9 @@ True
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +26,8 @@ from torch import Tensor, nn
 
 from statetrack.errors import BadInput
 from statetrack.models.chance import seeded
-from statetrack.models.sequence import SequenceModel, State
+from statetrack.models.sequence import SequenceModel, Stack, State
+from statetrack.ops import Noise
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,30 @@ class Replicas(nn.Module):
             return self.first.initial_state(self.count * batch, device)
         return joined([part.initial_state(batch, device) for part in self.parts])  # type: ignore[operator]
 
+    @property
+    def takes_noise(self) -> bool:
+        """Whether noise on the state can be put on inside the models' scans."""
+        return isinstance(self.first, Stack) and self.first.takes_noise
+
+    def noisy(self, ids: Tensor, noise: Noise) -> Tensor:
+        """The logits with noise on the state; its keys are those of the replicas."""
+        state = self.initial_state(ids.shape[1], ids.device)
+        if self.folded:
+            return cast(Stack, self.first).forward_from(ids.flatten(0, 1), state, noise)[0].unflatten(0, ids.shape[:2])
+        alone = (noise._replace(keys=key) for key in noise.keys.split(1))
+        done = [part.forward_from(*own) for part, *own in zip(self.parts, ids, self.own_states(state), alone)]  # type: ignore[operator]
+        return torch.stack([logits for logits, _ in done])
+
+    def own_states(self, state: State) -> Iterator[State]:
+        """Each replica's part of a state."""
+        return zip(*(part.chunk(self.count) for part in state))
+
     def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
         """ids (R, B, T) -> logits (R, B, T, outputs)."""
         if self.folded:
             logits, state = self.first.forward_from(ids.flatten(0, 1), state)
             return logits.unflatten(0, ids.shape[:2]), state
-        own_states = zip(*(part.chunk(self.count) for part in state))
-        done = [part.forward_from(own, before) for part, own, before in zip(self.parts, ids, own_states)]  # type: ignore[operator]
+        done = [part.forward_from(*own) for part, *own in zip(self.parts, ids, self.own_states(state))]  # type: ignore[operator]
         return torch.stack([logits for logits, _ in done]), joined([after for _, after in done])
 
     def one(self, replica: int) -> SequenceModel:

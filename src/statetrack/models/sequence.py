@@ -18,7 +18,7 @@ from statetrack.models.layers import Embedding, Linear, RMSNorm, per_row
 # What is kept between steps: tensors whose first dimension is the batch. A model decides how many there are.
 State = tuple[Tensor, ...]
 Shape = tuple[int, ...]
-Block = Callable[[nn.Module, nn.Module, Tensor, State], tuple[Tensor, State]]
+Block = Callable[[nn.Module, nn.Module, Tensor, State, ops.Noise | None], tuple[Tensor, State]]
 ReadOut = Callable[[nn.Module, nn.Module, Tensor], Tensor]
 MOST_LAYERS = 1000
 NO_ANSWER = -1
@@ -111,6 +111,8 @@ class Mixer(nn.Module):
 
     # Whether torch.compile may be let loose on it: not on a loop over time, which it would write out step by step.
     compilable: bool = True
+    # Whether its state is one tensor, and its forward takes the noise on that as a third argument.
+    takes_noise: bool = False
 
     def state_shapes(self) -> list[Shape]:
         return []
@@ -156,12 +158,19 @@ class Stack(SequenceModel):
     def embed(self, ids: Tensor, state: State) -> Tensor:
         return self.embedding(ids)
 
-    def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+    @property
+    def takes_noise(self) -> bool:
+        """Whether noise on the state can be put on inside the scans."""
+        return all(mixer.takes_noise for mixer in self.steps())
+
+    def forward_from(self, ids: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
+        """With noise, that on the first tensor of the state, every part of the state is moved once it was read."""
         x = self.embed(ids, state)
         after: list[Tensor] = []
         for norm, mixer in zip(self.norms, self.steps()):
             begin = len(after)
-            x, own = self.block(norm, mixer, x, state[begin : begin + len(mixer.state_shapes())])
+            before = state[begin : begin + len(mixer.state_shapes())]
+            x, own = self.block(norm, mixer, x, before, None if noise is None else noise.of_tensor(begin))
             after.extend(own)
         return self.read_out(self.final_norm, self.head, x), tuple(after)
 
@@ -184,9 +193,11 @@ def answers_of(logits: Tensor) -> Tensor:
     return classes.masked_fill(largest.isnan(), NO_ANSWER)
 
 
-def residual_block(norm: nn.Module, mixer: nn.Module, x: Tensor, state: State) -> tuple[Tensor, State]:
+def residual_block(
+    norm: nn.Module, mixer: nn.Module, x: Tensor, state: State, noise: ops.Noise | None = None
+) -> tuple[Tensor, State]:
     """x + mixer(RMSNorm(x)), and the state after."""
-    y, own = mixer(norm(x), state)
+    y, own = mixer(norm(x), state) if noise is None else mixer(norm(x), state, noise)
     return x + y, own
 
 

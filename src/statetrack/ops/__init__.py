@@ -20,9 +20,10 @@ import torch
 
 from statetrack.ops.e88 import e88_scan
 from statetrack.ops.linear import linear_scan
+from statetrack.ops.noise import Noise
 from statetrack.ops.ssd import ssd_scan
 
-__all__ = ["e88_scan", "keep_out_compilers", "linear_scan", "ssd_scan"]
+__all__ = ["Noise", "e88_scan", "keep_out_compilers", "linear_scan", "ssd_scan"]
 
 
 def keep_out_compilers() -> None:

@@ -8,7 +8,8 @@ and a GPU the same bits as a CPU.
     key   = mix(mix(digest(seed) + update STEP) + (time 64 + tensor) STEP)
     signs = the 64 bits of mix(key + (n + 1) STEP), for the numbers 64 n .. 64 n + 63 of a replica's rows
 
-The network is run step by step, from the state that the step before left, so a step costs what it costs in a stream.
+E88, its reflections and DeltaNet put it on inside their scans. Any other network is run step by step, from the state
+that the step before left, so a step costs what it costs in a stream.
 """
 
 from __future__ import annotations
@@ -22,10 +23,8 @@ from torch import Tensor
 from statetrack.errors import BadInput
 from statetrack.models import Replicas
 from statetrack.models.sequence import SequenceModel
+from statetrack.ops.noise import Noise, mix, signed
 from statetrack.tasks.draws import STEP
-from statetrack.training.torch_sampler import mix, signed
-
-MOST_TENSORS = 64  # of a state
 
 
 class StateNoise:
@@ -38,31 +37,19 @@ class StateNoise:
 
     def logits(self, replicas: Replicas, ids: Tensor, updates: Tensor) -> Tensor:
         """ids (R, B, T) -> logits (R, B, T, outputs), with noise on the state after every step."""
-        state = replicas.initial_state(ids.shape[1], ids.device)
-        keys = mix(self.keys + updates * signed(STEP))
-        steps = []
-        for time in range(ids.shape[2]):
-            logits, state = replicas.forward_from(ids[:, :, time : time + 1], state)
-            steps.append(logits)
-            state = tuple(self.moved(part, keys, time * MOST_TENSORS + tensor) for tensor, part in enumerate(state))
-        return torch.cat(steps, dim=2)
-
-    def moved(self, part: Tensor, keys: Tensor, at: int) -> Tensor:
-        """One tensor of the state, (R x B, ...), with its noise."""
-        each = part.numel() // len(keys)
-        draws = signs(mix(keys + signed(at * STEP % 2**64)), each)
-        return part + self.size * draws.view(part.shape).to(part.dtype)
+        noise = Noise(mix(self.keys + updates * signed(STEP)), self.size)
+        return replicas.noisy(ids, noise) if replicas.takes_noise else step_by_step(replicas, ids, noise)
 
 
-def signs(keys: Tensor, count: int) -> Tensor:
-    """+1 and -1, `count` for every key.
-
-    >>> signs(torch.tensor([3, 4]), 5).tolist()
-    [[1, -1, 1, 1, -1], [-1, 1, -1, 1, -1]]
-    """
-    words = mix(keys[:, None] + torch.arange(1, -(-count // 64) + 1, device=keys.device) * signed(STEP))
-    bits = (words[:, :, None] >> torch.arange(64, device=keys.device)) & 1
-    return 2 * bits.flatten(1)[:, :count] - 1
+def step_by_step(replicas: Replicas, ids: Tensor, noise: Noise) -> Tensor:
+    """The logits of any network with a state, with noise on it after every step."""
+    state = replicas.initial_state(ids.shape[1], ids.device)
+    steps = []
+    for time, some in enumerate(ids.split(1, dim=2)):
+        logits, state = replicas.forward_from(some, state)
+        steps.append(logits)
+        state = tuple(noise.of_tensor(number).moved(part, time) for number, part in enumerate(state))
+    return torch.cat(steps, dim=2)
 
 
 def check_state(model: SequenceModel) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from statetrack.ops.noise import mix, shifted, signed
 from statetrack.tasks import draws
 from statetrack.tasks.base import Task
 from statetrack.tasks.finite import NOTHING, FiniteTask
@@ -52,26 +53,10 @@ class TorchSampler:
 
     def _symbols(self, keys: Tensor, length: int) -> Tensor:
         positions = torch.arange(1, length + 1, device=self.device) * signed(draws.STEP)
-        top = _shift(mix(keys[:, None] + positions), 64 - draws.BITS)
+        top = shifted(mix(keys[:, None] + positions), 64 - draws.BITS)
         if self.ends is not None:
             return torch.bucketize(top, self.ends, right=True)
         return (top * self.task.inputs) >> draws.BITS
-
-
-def mix(z: Tensor) -> Tensor:
-    """SplitMix64's finaliser on int64."""
-    z = (z ^ _shift(z, 30)) * signed(0xBF58476D1CE4E5B9)
-    z = (z ^ _shift(z, 27)) * signed(0x94D049BB133111EB)
-    return z ^ _shift(z, 31)
-
-
-def _shift(z: Tensor, bits: int) -> Tensor:
-    """The shift to the right of an unsigned number, on its signed twin."""
-    return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _prefixes(maps: Tensor) -> Tensor:

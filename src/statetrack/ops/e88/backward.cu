@@ -1,6 +1,6 @@
 // The backward pass: the gradients, chunk by chunk of KEEP steps from the last. A chunk is run forward again from its
 // kept state, leaving a state in scratch before each piece of SUB steps; then, last piece first, a piece is run again
-// with its states in shared memory and walked back. cpu.py spells out the gradients.
+// with its states in shared memory and walked back. cpu_loops.py spells out the gradients.
 //
 // Forward, lanes hold columns; walking back, a lane holds a tile of four rows by WIDE columns, which it takes from shared
 // memory. The gradient of v is then a sum over the lanes above and below one another, those of q and k over the lanes
@@ -34,6 +34,17 @@ struct Tile {  // where this lane works, walking back
     return (long long)row * N * V + (quad * 4 + row_of(i)) * V + column + column_of(i);
   }
 };
+
+// A tile of the state at the beginning of step t, with the noise of the step before.
+__device__ void add_noise(float (&before)[ROWS], const float (&state)[ROWS], const Noise& noise, const Tile& tile, int T,
+                          int t) {
+  const Signs signs(noise, tile.row, T);
+#pragma unroll
+  for (int i = 0; i < ROWS; i++) {
+    before[i] = state[i];
+    if (t > 0) before[i] += signs.at(t - 1, tile.quad * 4 + row_of(i), tile.column + column_of(i));
+  }
+}
 
 // A state in shared memory: two rows by two columns to 16 bytes, so placed that neither the lanes that write columns nor
 // those that read tiles meet in a bank.
@@ -137,10 +148,12 @@ __device__ void write_sums(Room& room, const Place& at, int t0, int steps, int r
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     e88_backward(const number* q, const number* k, const number* v, const float* decay, const float* beta,
                  const float* first, const float* kept, const number* dout, const float* dlast, float* scratch, number* dq, number* dk,
-                 number* dv, float* ddecay, float* dbeta, float* dfirst, int T, int H, int QH, int rows) {
+                 number* dv, float* ddecay, float* dbeta, float* dfirst, const unsigned* words, double size, int per_step,
+                 int replica, int n_true, int width, int T, int H, int QH, int rows) {
   __shared__ __align__(16) Room room;
   Staged& staged = room.staged;
   const Place at(T, H, QH, rows);
+  const Noise noise{words, (float)size, per_step, replica, n_true, width};
   const int chunks = (T + KEEP - 1) / KEEP;
   float4* bounds = reinterpret_cast<float4*>(scratch) + (long long)blockIdx.x * (KEEP / SUB) * N * 8 +
                    at.part * ROWS / 4 * 32 + at.slot;
@@ -180,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   for (int chunk = chunks - 1; chunk >= 0; chunk--) {
     const int begin = chunk * KEEP, pieces = pieces_of(chunk);
 
-    Bounds limits(chunk == 0);
+    Bounds limits(chunk == 0, noise);
 
     // Forward through the chunk, leaving the state before every piece of SUB steps but the last in scratch.
     for (int piece = 0; piece < pieces - 1; piece++, buffer ^= 1) {
@@ -196,6 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       for (int i = 0; i < SUB; i++, from.move(1)) {
         float key[ROWS];
         read_some(from.key, key);
+        add_noise(S, noise, at, begin + piece * SUB + i);
         const float e = error_of(S, key, from.value(), from.beta());
         step(S, key, e, from.decay(), limits.small(e, from.decay()));
       }
@@ -210,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       } else if (chunk > 0) {
         fetch(buffer ^ 1, begin - KEEP, KEEP == SUB);
       }
-      limits = Bounds(chunk == 0 && piece == 0);
+      limits = Bounds(chunk == 0 && piece == 0, noise);
       limits.look_at(staged.given[buffer].k, at.lane);
       Reader from(staged, buffer, at.head, at.part * ROWS, at.slot);
       Slot* slot = room.slots;
@@ -220,6 +234,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         Slot::store(place, S);
         float key[ROWS];
         read_some(from.key, key);
+        add_noise(S, noise, at, t0 + i);
         const float e = error_of(S, key, from.value(), from.beta());
         slot->e[at.slot] = e;
         step(S, key, e, from.decay(), limits.small(e, from.decay()));
@@ -237,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       }
       from = Reader(staged, buffer, tile.head, tile.quad * 4, tile.first);
       from.move(steps);
-      float state[ROWS];  // after a step, then before it
+      float state[ROWS];  // after a step, then before it, without its noise
       slot->load(state, tile);
 #pragma unroll 1
       for (int i = steps; i > 0; i--) {
@@ -266,6 +281,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
           G[i] = g;
         }
         slot->load(state, tile);
+#if NOISY
+        float before[ROWS];
+        add_noise(before, state, noise, tile, T, t0 + i - 1);
+#else
+        const float(&before)[ROWS] = state;
+#endif
 #pragma unroll
         for (int apart = ACROSS; apart < 32; apart *= 2) {
 #pragma unroll
@@ -286,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         if (tile.quad) rated = 0;  // lanes above one another have the same
 #else
         float of_error[4] = {0, 0, 0, 0};
-        add_columns(of_error, state, de);
+        add_columns(of_error, before, de);
 #pragma unroll
         for (int n = 0; n < 4; n++) {
           of_key[n] = fmaf(-b, of_error[n], of_key[n]);
@@ -295,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #endif
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
-          decayed = fmaf(G[i], state[i], decayed);
+          decayed = fmaf(G[i], before[i], decayed);
           G[i] *= d;
 #if FORM != 2
           G[i] = fmaf(key[row_of(i)] * -b, de[column_of(i)], G[i]);

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from statetrack.ops.e88.kernels import in_sizes
+from statetrack.ops.e88.kernels import in_sizes, words_of
+from statetrack.ops.noise import Noise
 from statetrack.ops.nvrtc import bind, compiled
 
 FOLDER = Path(__file__).parent
@@ -34,11 +35,12 @@ def is_packed(dtype: torch.dtype, form: str) -> bool:
     return dtype == torch.bfloat16 and form == "tanh"
 
 
-def kernel(name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool) -> Any:
+def kernel(name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool, noisy: bool) -> Any:
     """The kernel e88_forward or e88_backward for these sizes."""
     macros = {
         "N": n, "V": width, "HALF": int(dtype == torch.bfloat16), "FORM": FORMS[form], "APPROX": int(approx),
         "KEEP": keep_every(dtype, form), "SUB": SUB, "LANES": lanes_of(name, form, n), "RESIDENT": RESIDENT[name],
+        "NOISY": int(noisy),
     }  # fmt: skip
     files = tuple(FOLDER / file for file in ("instructions.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu"))
     return compiled(files, name, tuple(macros.items()))
@@ -48,12 +50,14 @@ class E88OnCUDA(torch.autograd.Function):
     """q, k (B,T,QH,N), v (B,T,H,V), decay and beta (B,T,H), state (B,H,N,V), for N and V in SIZES.
 
     Each of the QH heads of q and k serves H / QH heads of v. In the form "ssd" the step is S = decay S + beta k v^T.
+    `true` is how many rows and columns of a head the noise is for.
     """
 
     @staticmethod
     def forward(
-        q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, form: str, approx: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, form: str, approx: bool,
+        noise: Noise | None, true: tuple[int, int],
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         batch, steps, heads, width = v.shape
         n = k.shape[-1]
         rows = batch * heads
@@ -62,8 +66,9 @@ class E88OnCUDA(torch.autograd.Function):
         chunks = (steps - 1) // keep_every(v.dtype, form)  # behind the first, whose state is given
         kept = state.new_empty(batch, heads, chunks, n // 2 if is_packed(v.dtype, form) else n, width)
         bind(v.device)
-        run = kernel("e88_forward", n, width, v.dtype, form, approx)
-        arguments = [q, k, v, decay, beta, state, out, kept, last, steps, heads, k.shape[2], rows]
+        run = kernel("e88_forward", n, width, v.dtype, form, approx, noise is not None)
+        signs = noise_arguments(noise, steps, rows, true, decay)
+        arguments = [q, k, v, decay, beta, state, out, kept, last, *signs, steps, heads, k.shape[2], rows]
         grid, block = (blocks_of(rows, width), 1, 1), (32 * lanes_of("e88_forward", form, n), 1, 1)
         with torch.cuda.device(v.device):
             run(grid=grid, block=block, args=arguments)
@@ -73,7 +78,7 @@ class E88OnCUDA(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.save_for_backward(*inputs[:6], output[2])
         ctx.mark_non_differentiable(output[2])
-        ctx.form, ctx.approx = inputs[6:]
+        ctx.form, ctx.approx, ctx.noise, ctx.true = inputs[6:]
         ctx.set_materialize_grads(False)  # or the kept states would get a gradient of zeros as large as they are
 
     @staticmethod
@@ -92,16 +97,24 @@ class E88OnCUDA(torch.autograd.Function):
         dstate = torch.empty_like(dlast)
         scratch = state.new_empty(blocks, keep_every(v.dtype, ctx.form) // SUB, n, 32)
         bind(v.device)
-        run = kernel("e88_backward", n, width, v.dtype, ctx.form, ctx.approx)
+        run = kernel("e88_backward", n, width, v.dtype, ctx.form, ctx.approx, ctx.noise is not None)
         arguments = [
             q, k, v, decay, beta, state, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dstate,
-            steps, heads, shared, rows,
+            *noise_arguments(ctx.noise, steps, rows, ctx.true, decay), steps, heads, shared, rows,
         ]  # fmt: skip
         with torch.cuda.device(v.device):
             run(grid=(blocks, 1, 1), block=(32 * lanes_of("e88_backward", ctx.form, n), 1, 1), args=arguments)
         if shared != heads:
             dq, dk = (side.unflatten(2, (shared, -1)).sum(3) for side in (dq, dk))
-        return dq, dk, dv, ddecay, dbeta, dstate, None, None
+        return dq, dk, dv, ddecay, dbeta, dstate, None, None, None, None
+
+
+def noise_arguments(noise: Noise | None, steps: int, rows: int, true: tuple[int, int], filler: Tensor) -> list[Any]:
+    """words, size, per_step, replica, n_true and width of the kernels; without noise these are looked at by nobody."""
+    words = words_of(noise, steps, rows, true[0] * true[1])
+    if noise is None or words is None:
+        return [filler, 0.0, 0, 1, 0, 0]
+    return [words, float(noise.size), words.shape[2], rows // len(noise.keys), *true]
 
 
 def blocks_of(rows: int, width: int) -> int:
@@ -110,9 +123,11 @@ def blocks_of(rows: int, width: int) -> int:
 
 
 def e88_cuda(
-    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str, approx: bool = False
-) -> tuple[Tensor, Tensor]:
+    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str,
+    approx: bool = False, noise: Noise | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """e88_reference for one write per step; q, k, v may be bfloat16, the rest is float32."""
     # Contiguous before the call, so that the backward pass finds them so and does not copy again.
     q, k, v = q.contiguous(), k.squeeze(2).contiguous(), v.squeeze(2).contiguous()
-    return in_sizes(SIZES, E88OnCUDA.apply, q, k, v, decay, beta.squeeze(2), state, nonlinearity, approx)
+    true = tuple(state.shape[-2:])
+    return in_sizes(SIZES, E88OnCUDA.apply, q, k, v, decay, beta.squeeze(2), state, nonlinearity, approx, noise, true)

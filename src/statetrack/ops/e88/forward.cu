@@ -2,9 +2,11 @@
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     e88_forward(const number* q, const number* k, const number* v, const float* decay, const float* beta,
-                const float* first, number* out, float* kept, float* last, int T, int H, int QH, int rows) {
+                const float* first, number* out, float* kept, float* last, const unsigned* words, double size, int per_step,
+                int replica, int n_true, int width, int T, int H, int QH, int rows) {
   __shared__ __align__(16) Staged staged;
   const Place at(T, H, QH, rows);
+  const Noise noise{words, (float)size, per_step, replica, n_true, width};
   float S[ROWS];
   load_column(S, first + at.state());
   const bool writes = at.real && at.part == 0;
@@ -16,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   };
   fetch(0, 0);
   int buffer = 0;
-  Bounds limits(true);
+  Bounds limits(true, noise);
   for (int t0 = 0; t0 < T; t0 += SUB, buffer ^= 1) {
     feed.arrive(buffer);
     fetch(buffer ^ 1, t0 + SUB);
@@ -32,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     for (int i = 0; i < steps; i++, from.move(1)) {
       float key[ROWS], query[ROWS];
       read_some(from.key, key);
+      add_noise(S, noise, at, t0 + i);
       const float e = error_of(S, key, from.value(), from.beta());
       step(S, key, e, from.decay(), limits.small(e, from.decay()));
       read_some(from.key + Q_AT, query);

@@ -12,12 +12,13 @@
 //   APPROX      1: tanh in one instruction, good to about 2^-11
 //   KEEP        a state is kept every KEEP steps
 //   SUB         steps staged, and run again, at a time; divides KEEP
+//   NOISY       1: each number of the state moves between two steps, as statetrack/ops/noise.py says
 //   RESIDENT    blocks that should fit on a multiprocessor, which bounds the registers of a lane
 //
 // Loops over steps are not unrolled: with four steps in a row the backward pass waited for its own code.
 // q and k have QH heads, of which each serves H / QH heads of v (Mamba-2's groups); their gradients come a head of v.
 // Layouts: q, k (B, T, QH, N); v, out (B, T, H, V); decay, beta (B, T, H) float32; states (B, H, N, V) float32;
-// kept (B, H, chunk, N, V) for all chunks but the first, whose state is given.
+// kept (B, H, chunk, N, V) for all chunks but the first, whose state is given. States are kept without their noise.
 
 #if HALF
 typedef unsigned short number;
@@ -134,6 +135,37 @@ struct Place {  // where this lane works: row = b * H + h, and the tokens of tha
   __device__ long long state(long long number) const { return number * N * V + part * ROWS * V + column; }
   __device__ long long state() const { return state(row); }
 };
+
+struct Noise {  // what the kernels are handed of it
+  const unsigned* words;  // (replica, T, per_step) of 64 signs, as halves of 32
+  float size;
+  int per_step, rows, n, width;  // rows of a replica, and the true size of a head, which may be filled up
+};
+struct Signs {  // the noise on one head of a row
+  const Noise& noise;
+  const unsigned* words;
+  long long begin;  // of its numbers among those of its replica
+  __device__ Signs(const Noise& noise, int row, int T) : noise(noise) {
+    words = noise.words + 2ll * (row / noise.rows) * T * noise.per_step;
+    begin = (long long)(row % noise.rows) * noise.n * noise.width;
+  }
+  // What the number at this row and column gets after step t.
+  __device__ float at(int t, int n, int column) const {
+    if (n >= noise.n || column >= noise.width) return 0;
+    const long long place = begin + n * noise.width + column;
+    return words[2ll * t * noise.per_step + place / 32] >> place % 32 & 1 ? noise.size : -noise.size;
+  }
+};
+
+// A lane's column at the beginning of step t, with the noise of the step before.
+__device__ void add_noise(float (&S)[ROWS], const Noise& noise, const Place& at, int t) {
+#if NOISY
+  if (t == 0) return;
+  const Signs signs(noise, at.row, at.T);
+#pragma unroll
+  for (int n = 0; n < ROWS; n++) S[n] += signs.at(t - 1, at.part * ROWS + n, at.column);
+#endif
+}
 
 constexpr int Q_AT = KEYS + VALUES;  // from k to q, and from v to o, where they are staged
 
@@ -257,9 +289,12 @@ struct Feed {
 
 // What bounds the arguments of tanh in a step: |d S + k e| <= |d| max |S| + |e| max |k|.
 struct Bounds {
-  float key, state;
+  float key, state, most;
   // A state that was given may be any: infinity, which times a decay of 0 is not a number, and so not small either.
-  __device__ explicit Bounds(bool given) : key(0), state(given ? __uint_as_float(0x7f800000u) : 1.0f) {}
+  __device__ Bounds(bool given, const Noise& noise) : key(0) {
+    most = NOISY ? 1.0f + noise.size : 1.0f;
+    state = given ? __uint_as_float(0x7f800000u) : most;
+  }
   // The largest of the keys that are staged, in all of a warp; what is not a number counts as larger.
   __device__ void look_at(const float* keys, int lane) {
 #if FORM == 0 && !APPROX
@@ -277,7 +312,7 @@ struct Bounds {
   __device__ bool small(float e, float d) {
 #if FORM == 0 && !APPROX
     const bool is = fmaf(fabsf(e), key, fabsf(d) * state) < 9.5f;
-    state = 1.0f;
+    state = most;
     return __all_sync(ALL, is);
 #else
     return true;

@@ -1,8 +1,9 @@
 """E88 in Triton: any number of writes per step, heads of any size up to 64 x 64. One program is one head of one row.
 
 It serves where forward.cu and backward.cu do not: several writes per step, larger heads, cards NVRTC cannot compile
-for. Like cpu.py, which spells out the gradients, it keeps a state every KEEP steps and runs such a stretch again in the
-backward pass; what each write reads goes to a scratch of KEEP steps in between.
+for. Like cpu_loops.py, which spells out the gradients, it keeps a state every KEEP steps and runs such a stretch again
+in the backward pass; what each write reads goes to a scratch of KEEP steps in between. States are kept without their
+noise.
 
 With TRITON_INTERPRET=1 the same kernels run on CPU tensors, slowly: that is how they are tested without a GPU.
 """
@@ -17,7 +18,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from statetrack.ops.e88.kernels import in_sizes, save_inputs_and_kept
+from statetrack.ops.e88.kernels import in_sizes, save_inputs_and_kept, words_of
+from statetrack.ops.noise import Noise
 
 SIZES = (8, 16, 32, 64)
 KEEP = 16
@@ -37,9 +39,20 @@ def write(z, factor, key, value, rate):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def moved(S, words, t, row, n, c, T, size, rows, per_step, n_true, width):  # type: ignore[no-untyped-def]
+    """S with the noise that it gets after step t; none on what heads are filled up with. A replica has `rows` heads."""
+    place = (row % rows * n_true + n[:, None]) * width + c[None, :]
+    real = (n[:, None] < n_true) & (c[None, :] < width)
+    word = tl.load(words + (row // rows * T + t) * per_step + place // 64, mask=real, other=0)
+    up = ((word >> (place % 64)) & 1) == 1
+    return S + tl.where(real, tl.where(up, size, -size), 0.0)
+
+
+@triton.jit
 def forward_kernel(  # type: ignore[no-untyped-def]
-    q, k, v, decay, beta, first, out, kept, last, T, H, chunks,
+    q, k, v, decay, beta, first, out, kept, last, words, size, rows, per_step, n_true, width, T, H, chunks,
     R: tl.constexpr, N: tl.constexpr, V: tl.constexpr, KEPT: tl.constexpr, SATURATES: tl.constexpr,
+    WHOLE: tl.constexpr, NOISY: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     n, c = tl.arange(0, N), tl.arange(0, V)
@@ -49,6 +62,9 @@ def forward_kernel(  # type: ignore[no-untyped-def]
         token = (row // H * T + t) * H + row % H
         if t % KEPT == 0:
             tl.store(kept + (row * chunks + t // KEPT) * N * V + tile, S)
+        if NOISY:  # noqa: SIM102  (known when the kernel is compiled, and what stands inside is not)
+            if t > 0:
+                S = moved(S, words, t - 1, row, n, c, T, size, rows, per_step, n_true, width)
         factor = tl.load(decay + token)
         for j in range(R):
             at = ((row // H * T + t) * R + j) * H + row % H
@@ -57,20 +73,26 @@ def forward_kernel(  # type: ignore[no-untyped-def]
             factor = factor * 0.0 + 1.0
         if SATURATES:
             S = saturate(S)
-        query = tl.load(q + token * N + n).to(tl.float32)
-        tl.store(out + token * V + c, tl.sum(S * query[:, None], 0))
+        if WHOLE:
+            tl.store(out + ((row // H * T + t) * N + n[:, None]) * H * V + row % H * V + c[None, :], S)
+        else:
+            query = tl.load(q + token * N + n).to(tl.float32)
+            tl.store(out + token * V + c, tl.sum(S * query[:, None], 0))
     tl.store(last + row * N * V + tile, S)
 
 
 @triton.jit
 def backward_kernel(  # type: ignore[no-untyped-def]
-    q, k, v, decay, beta, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dfirst, T, H, chunks,
+    q, k, v, decay, beta, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dfirst,
+    words, size, rows, per_step, n_true, width, T, H, chunks,
     R: tl.constexpr, N: tl.constexpr, V: tl.constexpr, KEPT: tl.constexpr, SATURATES: tl.constexpr,
+    WHOLE: tl.constexpr, NOISY: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     n, c = tl.arange(0, N), tl.arange(0, V)
     tile = n[:, None] * V + c[None, :]
-    reads = scratch + row * (KEPT * R + 1) * N * V + tile  # what write j of step i reads is number i R + j
+    # What write j of step i reads is number i R + j; the first of a step reads that with its noise.
+    reads = scratch + row * (KEPT * R + 1) * N * V + tile
     G = tl.load(dlast + row * N * V + tile)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -81,6 +103,9 @@ def backward_kernel(  # type: ignore[no-untyped-def]
             factor = tl.load(decay + (row // H * T + t) * H + row % H)
             for j in range(R):
                 tl.store(reads + (i * R + j) * N * V, S)
+                if NOISY:  # noqa: SIM102
+                    if (j == 0) & (t > 0):
+                        S = moved(S, words, t - 1, row, n, c, T, size, rows, per_step, n_true, width)
                 at = ((row // H * T + t) * R + j) * H + row % H
                 key, value = tl.load(k + at * N + n).to(tl.float32), tl.load(v + at * V + c).to(tl.float32)
                 S = write(S, factor, key, value, tl.load(beta + at))
@@ -91,9 +116,13 @@ def backward_kernel(  # type: ignore[no-untyped-def]
         for down in range(steps):
             i = steps - 1 - down
             token = (row // H * T + chunk * KEPT + i) * H + row % H
-            query, do = tl.load(q + token * N + n).to(tl.float32), tl.load(dout + token * V + c).to(tl.float32)
-            tl.store(dq + token * N + n, tl.sum(S * do[None, :], 1))
-            G += query[:, None] * do[None, :]
+            if WHOLE:
+                t = chunk * KEPT + i
+                G += tl.load(dout + ((row // H * T + t) * N + n[:, None]) * H * V + row % H * V + c[None, :])
+            else:
+                query, do = tl.load(q + token * N + n).to(tl.float32), tl.load(dout + token * V + c).to(tl.float32)
+                tl.store(dq + token * N + n, tl.sum(S * do[None, :], 1))
+                G += query[:, None] * do[None, :]
             if SATURATES:
                 G -= G * S * S
             for up in range(R):
@@ -102,6 +131,11 @@ def backward_kernel(  # type: ignore[no-untyped-def]
                 key, value = tl.load(k + at * N + n).to(tl.float32), tl.load(v + at * V + c).to(tl.float32)
                 rate = tl.load(beta + at)
                 Z = tl.load(reads + (i * R + j) * N * V)
+                S = Z  # after the last of these: the state before the step, and after the one before it
+                if NOISY:  # noqa: SIM102
+                    if (j == 0) & (chunk * KEPT + i > 0):
+                        before = chunk * KEPT + i - 1
+                        Z = moved(Z, words, before, row, n, c, T, size, rows, per_step, n_true, width)
                 r = tl.sum(Z * key[:, None], 0)
                 de = tl.sum(G * key[:, None], 0)
                 dr = -rate * de
@@ -112,48 +146,70 @@ def backward_kernel(  # type: ignore[no-untyped-def]
                     tl.store(ddecay + token, tl.sum(tl.sum(G * Z, 1), 0))
                     G = tl.load(decay + token) * G
                 G += key[:, None] * dr[None, :]
-                S = Z  # after the last of these: the state before the step, and after the one before it
         tl.debug_barrier()
     tl.store(dfirst + row * N * V + tile, G)
 
 
 class E88InTriton(torch.autograd.Function):
-    """q (B,T,H,N), k (B,T,R,H,N), v (B,T,R,H,V), decay (B,T,H), beta (B,T,R,H), state (B,H,N,V), N and V in SIZES."""
+    """q (B,T,H,N) or None, k (B,T,R,H,N), v (B,T,R,H,V), decay (B,T,H), beta (B,T,R,H), state (B,H,N,V), N and V in
+    SIZES; noise, and for how many rows and columns of a head it is.
+    """
 
     @staticmethod
     def forward(
-        q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v, decay, beta, state = (tensor.contiguous() for tensor in (q, k, v, decay, beta, state))
+        q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str,
+        noise: Noise | None, true: tuple[int, int],
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        k, v, decay, beta, state = (tensor.contiguous() for tensor in (k, v, decay, beta, state))
         batch, steps, writes, heads, width = v.shape
         n, chunks = k.shape[-1], -(-steps // KEEP)
-        out = q.new_empty(batch, steps, heads, width)
+        if q is None:
+            out = state.new_empty(batch, steps, n, heads, width)
+        else:
+            q = q.contiguous()
+            out = q.new_empty(batch, steps, heads, width)
         kept, last = state.new_empty(batch, heads, chunks, n, width), torch.empty_like(state)
         forward_kernel[(batch * heads,)](
-            q, k, v, decay, beta, state, out, kept, last, steps, heads, chunks,
-            writes, n, width, KEEP, nonlinearity == "tanh", num_warps=warps(n, width),
+            k if q is None else q, k, v, decay, beta, state, out, kept, last,
+            *noise_arguments(noise, steps, batch * heads, true, decay), steps, heads, chunks,
+            writes, n, width, KEEP, nonlinearity == "tanh", q is None, noise is not None, num_warps=warps(n, width),
         )  # fmt: skip
         return out, last, kept
 
-    setup_context = staticmethod(save_inputs_and_kept)
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        save_inputs_and_kept(ctx, inputs, output)
+        ctx.true = inputs[8]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dout: Tensor | None, dlast: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
-        *given, kept = ctx.saved_tensors
-        inputs = [tensor.contiguous() for tensor in given]
+        query, *given, kept = ctx.saved_tensors
+        whole = query is None
+        # Without q the kernel is handed k in its place, and touches neither that nor its gradient.
+        inputs = [tensor.contiguous() for tensor in (given[0] if whole else query, *given)]
         batch, steps, writes, heads, width = inputs[2].shape
         n, chunks = inputs[1].shape[-1], kept.shape[2]
         gradients = [torch.empty_like(tensor) for tensor in inputs]
-        dout = inputs[0].new_zeros(batch, steps, heads, width) if dout is None else dout.contiguous()
+        if dout is None:
+            dout = kept.new_zeros((batch, steps, n, heads, width) if whole else (batch, steps, heads, width))
         dlast = kept.new_zeros(batch, heads, n, width) if dlast is None else dlast.contiguous()
         dstate = torch.empty_like(dlast)
         scratch = kept.new_empty(batch * heads, KEEP * writes + 1, n, width)
         backward_kernel[(batch * heads,)](
-            *inputs, kept, dout, dlast, scratch, *gradients, dstate, steps, heads, chunks,
-            writes, n, width, KEEP, ctx.saturates, num_warps=warps(n, width),
+            *inputs, kept, dout.contiguous(), dlast, scratch, *gradients, dstate,
+            *noise_arguments(ctx.noise, steps, batch * heads, ctx.true, inputs[3]), steps, heads, chunks,
+            writes, n, width, KEEP, ctx.saturates, whole, ctx.noise is not None, num_warps=warps(n, width),
         )  # fmt: skip
-        return *gradients, dstate, None
+        return None if whole else gradients[0], *gradients[1:], dstate, None, None, None
+
+
+def noise_arguments(noise: Noise | None, steps: int, rows: int, true: tuple[int, int], filler: Tensor) -> list[Any]:
+    """words, size, rows, per_step, n_true and width of the kernels; without noise these are looked at by nobody."""
+    words = words_of(noise, steps, rows, true[0] * true[1])
+    if noise is None or words is None:
+        return [filler, 0.0, 1, 0, 0, 0]
+    return [words, float(noise.size), rows // len(noise.keys), words.shape[2], *true]
 
 
 def warps(n: int, width: int) -> int:
@@ -162,7 +218,9 @@ def warps(n: int, width: int) -> int:
 
 
 def e88_triton(
-    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str
-) -> tuple[Tensor, Tensor]:
+    q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str,
+    noise: Noise | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """e88_reference; q, k, v may be bfloat16, the rest is float32."""
-    return in_sizes(SIZES, E88InTriton.apply, q, k, v, decay, beta, state, nonlinearity)
+    n, width = state.shape[-2:]
+    return in_sizes(SIZES, E88InTriton.apply, q, k, v, decay, beta, state, nonlinearity, noise, (n, width))

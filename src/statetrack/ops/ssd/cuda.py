@@ -26,6 +26,6 @@ def ssd_cuda(x: Tensor, dt: Tensor, decay: Tensor, b: Tensor, c: Tensor, state: 
         dt, decay = dt.repeat_interleave(parts, dim=2), decay.repeat_interleave(parts, dim=2)
     # Contiguous before the call, so that the backward pass finds them so and does not copy again.
     c, b, x, decay, dt = (tensor.contiguous() for tensor in (c, b, x, decay, dt))
-    y, last = in_sizes(SIZES, E88OnCUDA.apply, c, b, x, decay, dt, columns, "ssd", False)
+    y, last = in_sizes(SIZES, E88OnCUDA.apply, c, b, x, decay, dt, columns, "ssd", False, None, (0, 0))
     y = y.unflatten(2, (heads, parts)).flatten(3, 4)
     return y, last.transpose(-1, -2).unflatten(1, (heads, parts)).flatten(2, 3)

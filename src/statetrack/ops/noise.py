@@ -1,0 +1,94 @@
+"""Sign noise on a state: between two steps of a scan each number of the state moves by +s or -s.
+
+The signs are the bits of a counter-based hash, so every kernel, and a backward pass that runs a stretch again, adds the
+same noise, and none of it needs to be kept:
+
+    key(t) = mix(key + 64 t STEP)
+    signs  = the 64 bits of mix(key(t) + (n + 1) STEP), for the numbers 64 n .. 64 n + 63 of a replica's rows
+
+after step t. `mix` is SplitMix64's finaliser and STEP its constant, as in statetrack/tasks/draws.py. Which key a tensor
+of a state has in an update is said in statetrack/training/noise.py.
+
+>>> import torch
+>>> noise = Noise(torch.tensor([3]), 0.25)
+>>> noise.moved(torch.zeros(1, 5), 0).tolist()
+[[-0.25, -0.25, -0.25, 0.25, -0.25]]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+STEP = 0x9E3779B97F4A7C15
+MOST_TENSORS = 64  # of a state: so far apart are the keys of two times
+AT_ONCE = 1 << 20  # hashes, which bounds the room for what lies between
+
+
+class Noise(NamedTuple):
+    """Noise on one tensor of a state, whose rows are those of len(keys) replicas, one replica after another."""
+
+    keys: Tensor  # (R,) int64
+    size: float
+
+    def of_tensor(self, number: int) -> Noise:
+        """That on another tensor of a state, where this is that on the first."""
+        return self._replace(keys=self.keys + signed(number * STEP % 2**64))
+
+    def moved(self, state: Tensor, time: int) -> Tensor:
+        """A state (R x B, ...) with the noise that it gets after step `time`."""
+        draws = signs(self.at(time), state.numel() // len(self.keys))
+        return state + self.size * draws.view(state.shape).to(state.dtype)
+
+    def at(self, times: int | Tensor) -> Tensor:
+        """The keys of a time (R,), or of several (R, T)."""
+        if isinstance(times, int):
+            return mix(self.keys + signed(times * MOST_TENSORS * STEP % 2**64))
+        return mix(self.keys[:, None] + times * signed(MOST_TENSORS * STEP % 2**64))
+
+    def words(self, steps: int, numbers: int) -> Tensor:
+        """The signs (R, T, words) of this many numbers of each replica after every step: 64 in a word, the last bit
+        first.
+        """
+        count = -(-numbers // 64)
+        keys = self.at(torch.arange(steps, device=self.keys.device))
+        out = keys.new_empty(*keys.shape, count)
+        some = max(1, AT_ONCE // (len(keys) * count))
+        for first in range(0, steps, some):
+            out[:, first : first + some] = hashes(keys[:, first : first + some], count)
+        return out
+
+
+def hashes(keys: Tensor, count: int) -> Tensor:
+    """(..., count) hashes for each of the keys (...)."""
+    return mix(keys[..., None] + torch.arange(1, count + 1, device=keys.device) * signed(STEP))
+
+
+def signs(keys: Tensor, count: int) -> Tensor:
+    """+1 and -1, `count` for every key.
+
+    >>> signs(torch.tensor([3, 4]), 5).tolist()
+    [[1, -1, 1, 1, -1], [-1, 1, -1, 1, -1]]
+    """
+    words = hashes(keys, -(-count // 64))
+    bits = (words[:, :, None] >> torch.arange(64, device=keys.device)) & 1
+    return 2 * bits.flatten(1)[:, :count] - 1
+
+
+def mix(z: Tensor) -> Tensor:
+    """SplitMix64's finaliser on int64."""
+    z = (z ^ shifted(z, 30)) * signed(0xBF58476D1CE4E5B9)
+    z = (z ^ shifted(z, 27)) * signed(0x94D049BB133111EB)
+    return z ^ shifted(z, 31)
+
+
+def shifted(z: Tensor, bits: int) -> Tensor:
+    """The shift to the right of an unsigned number, on its signed twin."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def signed(number: int) -> int:
+    """An unsigned number of 64 bits as the signed one with the same bits."""
+    return number - (1 << 64) if number >= 1 << 63 else number
