@@ -130,7 +130,7 @@ def test_an_unknown_sweep_has_near_matches() -> None:
         read("desing")
 
 
-SIZES = {"demo": 25, "groups": 180, "length-generalisation": 141, "regular": 180}
+SIZES = {"demo": 25, "for-ever": 168, "groups": 180, "length-generalisation": 141, "regular": 180}
 
 
 @pytest.mark.parametrize("name", SIZES)

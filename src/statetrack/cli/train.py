@@ -29,7 +29,7 @@ def command(
     length: Annotated[int, typer.Option(help="The length trained on.")] = 64,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds, trained side by side as replicas of one model.")] = 1,
-    protocol: Annotated[str, typer.Option(help="curriculum or design.")] = "curriculum",
+    protocol: Annotated[str, typer.Option(help="curriculum, design or hold.")] = "curriculum",
     rates: Annotated[
         str | None, typer.Option("--lr", help="One learning rate, or several for validation to choose from: 1e-3,3e-3.")
     ] = None,

@@ -105,6 +105,7 @@ class Training:
     processor: str = ""  # the name of the CPU
     peak_memory: int | None = None  # bytes, of all replicas together, in training and tests
     peak_memory_of: str = ""  # what was measured: `training/memory.py` says how
+    trained_on_words: tuple[tuple[int, ...], ...] = ()  # that broke the network while it was trained with hard rows
 
     @property
     def fingerprint(self) -> list[float | None]:

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from statetrack.tasks.base import Task
 from statetrack.tasks.finite import FiniteTask
+from statetrack.training.hard_rows import hard_batch
 from statetrack.training.torch_sampler import TorchSampler, has_twin
+from statetrack.training.words import Letters
 
 
 class ReplicaRows(NamedTuple):
@@ -23,11 +25,15 @@ class ReplicaRows(NamedTuple):
 
 
 class BatchRequest(NamedTuple):
-    """What one replica reads at one step: rows first..first+count-1 of this length and seed, seen to `length` of T."""
+    """What one replica reads at one step: rows first..first+count-1 of this length and seed, seen to `length` of T; the
+    last `hard` of them are hard rows, among them words that broke it.
+    """
 
     seed: int
     length: int
     first: int
+    hard: int = 0
+    words: tuple[Letters, ...] = ()
 
 
 class Batches:
@@ -71,9 +77,23 @@ class Batches:
         else:
             batch = self.task.sample(want.length, count, want.seed, "train", want.first)
             parts = tensors(batch.inputs, batch.targets, batch.mask)
+        if want.hard:
+            inputs, targets, mask = (torch.cat(both) for both in zip(*self._with_hard(want, count, parts)))
+        else:
+            inputs, targets, mask = parts
         short = longest - want.length
-        inputs, targets, mask = (torch.nn.functional.pad(part, (0, short)) if short else part for part in parts)
+        if short:
+            inputs, targets, mask = (torch.nn.functional.pad(part, (0, short)) for part in (inputs, targets, mask))
         return inputs, targets, mask
+
+    def _with_hard(
+        self, want: BatchRequest, count: int, parts: tuple[Tensor, Tensor, Tensor]
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """The first rows of a batch, and the hard ones that come after them."""
+        left = count - want.hard
+        hard = hard_batch(self.task, want.length, want.seed, want.first + left, want.hard, want.words)
+        made = tensors(hard.inputs, hard.targets, hard.mask)
+        return tuple(part[:left] for part in parts), tuple(part.to(parts[0].device) for part in made)
 
     def close(self) -> None:
         self._worker.shutdown(wait=True, cancel_futures=True)

@@ -25,6 +25,7 @@ from statetrack.training.words import letters_of
 
 BEAM = "beam"  # the family of the words that are found here
 KEPT, RANDOM = 96, 32  # words that stay, of each of the two kinds, and at random
+AT_ONCE = 2 * KEPT + RANDOM
 ROWS, STEPS = 64, 64  # random words that show what the state usually is
 MOST_STEPS = 256
 LEAST = 0.3  # of the largest number of a state: smaller ones say little about where it belongs
@@ -68,13 +69,20 @@ class BeamSearch:
         means = (total / np.maximum(count, 1)[:, None]).astype(np.float32)
         return Usual(means, np.abs(means) > LEAST * np.abs(means).max(initial=1e-12))
 
-    @torch.no_grad()
     def search(self, tokens: int) -> list[int] | None:
         """A word that is answered wrong, or None where so many tokens show none."""
+        return next(iter(self.wrong(tokens, MOST_STEPS, 1)), None)
+
+    @torch.no_grad()
+    def wrong(self, tokens: int, steps: int, most: int) -> list[list[int]]:
+        """Words of at most so many steps that are answered wrong, the worst of a step first; none is the beginning of
+        another.
+        """
         usual, letters = self.usual(), self.letters
+        found: list[list[int]] = []
         words = np.zeros((1, 0), np.int64)
         at, state = np.zeros(1, np.int64), self.model.initial_state(1, self.device)
-        while tokens > 0 and words.shape[1] < MOST_STEPS:
+        while tokens > 0 and words.shape[1] < steps and len(words):
             tokens -= len(words) * len(letters)
             parents = np.repeat(np.arange(len(words)), len(letters))
             added = np.tile(letters, len(words))
@@ -84,12 +92,14 @@ class BeamSearch:
             at = self.machine.steps[at[parents], added].astype(np.int64)
             words = np.concatenate([words[parents], added[:, None]], axis=1)
             margins = margins_of(logits, self.machine.answers[at])
-            if margins.min() < 0:
-                found: list[int] = words[margins.argmin()].tolist()
-                return found
-            kept = self._kept(margins, usual.agreement(flat(state), at))
+            worst = np.argsort(margins, kind="stable")[: np.count_nonzero(margins < 0)]
+            found += words[worst[: most - len(found)]].tolist()
+            if len(found) == most:
+                break
+            right = np.flatnonzero(margins >= 0)
+            kept = right[self._kept(margins[right], usual.agreement(flat(state)[right], at[right]))]
             words, at, state = words[kept], at[kept], tuple(part[kept] for part in state)
-        return None
+        return found
 
     def _kept(self, margins: NDArray[np.float32], agreement: NDArray[np.float32]) -> NDArray[np.int64]:
         least = [np.argsort(score, kind="stable")[:KEPT] for score in (margins, agreement)]

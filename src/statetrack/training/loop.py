@@ -32,6 +32,7 @@ from statetrack.training import checkpoint, metrics
 from statetrack.training.batches import Batches, BatchRequest, ReplicaRows, tensors
 from statetrack.training.curves import Callback, is_check, last_check, tell
 from statetrack.training.evaluate import pass_rows
+from statetrack.training.hard_rows import Attack, Broken
 from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
 from statetrack.training.noise import StateNoise, check_state
 from statetrack.training.optimizer import AdamW, FlatParameters
@@ -61,8 +62,10 @@ class Fit:
     tokens: int = 0
     seconds: float = 0.0
     saved: int | None = None  # the update of the last checkpoint
+    broken: list[Broken] = field(init=False)  # words that each network answered wrong, where hard rows are trained on
 
     def __post_init__(self) -> None:
+        self.broken = [Broken([]) for _ in self.seeds]
         self.losses = [[] for _ in self.seeds]
         self.norms = [None for _ in self.seeds]
         self.best_buffers = self.replicas.buffers_of_all()
@@ -97,6 +100,7 @@ def fit(
     keeper.resume()
     feed = Batches(task, device)
     stepper = Stepper(replicas, optimizer, protocol.precision, loss_of(protocol, seeds, replicas, device))
+    attack = Attack(task, replicas.first) if protocol.hard_rows else None
     count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
     pending: list[Tensor] = []  # losses and norms still on the device
     report(run)
@@ -118,6 +122,8 @@ def fit(
                 going_on = [row for row, p in enumerate(progress) if not p.done]
                 settle(run, pending)
                 check(run, flat)
+                if attack:
+                    look_for_words(run, attack, count, going_on)
                 run.seconds = clock + time.monotonic() - began
                 report(run)
                 keeper.save_when_due(last=run.done)
@@ -155,9 +161,12 @@ def freeze(replicas: Replicas, like: SequenceModel) -> None:
 def wanted(run: Fit, count: int, ahead: int = 0) -> tuple[BatchRequest, ...]:
     """The rows that every replica reads at its step: the next `count` of its own stream. One that is done gets any."""
     longest = max(p.length for p in run.progress if not p.done)
+    hard = run.progress[0].protocol.hard_of(count)
     return tuple(
-        BatchRequest(seed, longest, 0) if p.done else BatchRequest(seed, p.length, (p.step + ahead) * count)
-        for seed, p in zip(run.seeds, run.progress)
+        BatchRequest(seed, longest, 0)
+        if p.done
+        else BatchRequest(seed, p.length, (p.step + ahead) * count, hard, broken.known)
+        for seed, p, broken in zip(run.seeds, run.progress, run.broken)
     )
 
 
@@ -217,6 +226,17 @@ def check(run: Fit, flat: FlatParameters) -> None:
                 run.best_weights[row].copy_(flat.values[row])
                 for name, buffer in run.replicas.buffers_of_all().items():
                     run.best_buffers[name][row] = buffer[row]
+
+
+def look_for_words(run: Fit, attack: Attack, count: int, rows: list[int]) -> None:
+    """Search those of these replicas whose check went well and whose turn it is."""
+    for row in rows:
+        p, broken = run.progress[row], run.broken[row]
+        if p.done or p.diverged_at is not None:
+            continue
+        length = int(p.history[-1]["length"])
+        if attack.due(broken, p.step, p.history[-1]["accuracy"], length, count):
+            attack.make(run.replicas.one(row).to(run.device), broken, run.seeds[row], p.step, length)
 
 
 def validate(run: Fit, length: int) -> tuple[Any, Any]:
@@ -283,6 +303,8 @@ class Keeper:
         for p, saved in zip(self.run.progress, note["progress"]):
             for key, value in saved.items():
                 setattr(p, key, value)
+        if self.run.progress[0].protocol.hard_rows:
+            self.run.broken = [Broken.read(each) for each in note["broken"]]
         self.run.losses = note["losses"]
         self.run.tokens, self.run.seconds = note["tokens"], note["seconds"]
         self.run.saved = max(p.step for p in self.run.progress)
@@ -306,6 +328,10 @@ class Keeper:
                 raise ValueError(f"{name} is {found.dtype} of shape {tuple(found.shape)}")
             if name in self.matrices() and not torch.isfinite(found[going_on]).all():  # a mask may hold -inf
                 raise ValueError(f"{name} holds what is not a number")
+        if self.run.progress[0].protocol.hard_rows and len([Broken.read(each) for each in note["broken"]]) != len(
+            going_on
+        ):
+            raise ValueError("its words are not those of its networks")
         if type(note["tokens"]) is not int or type(note["seconds"]) is not float:
             raise ValueError("its tokens or seconds are not numbers")
 
@@ -325,6 +351,8 @@ class Keeper:
             "progress": [p.to_dict() for p in self.run.progress], "losses": self.run.losses, "tokens": self.run.tokens,
             "seconds": self.run.seconds,
         }  # fmt: skip
+        if self.run.progress[0].protocol.hard_rows:
+            note["broken"] = [broken.to_dict() for broken in self.run.broken]
         checkpoint.save(self.path, self.matrices() | self.buffers(), note)
         self.run.saved = max(p.step for p in self.run.progress)
         self.saved_at = time.monotonic()

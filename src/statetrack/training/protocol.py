@@ -1,8 +1,9 @@
-"""How a model is trained, as short data: the two protocols, and what each decides after a check on validation data.
+"""How a model is trained, as short data: the protocols, and what each decides after a check on validation data.
 
 `curriculum` starts at a short length and doubles it when the last one is solved. `design` is the protocol of the design
-document: epochs of one length, a cosine, patience. In both, training, validation and test rows come from different
-splits, the weights that count are chosen on validation, and the test is touched once.
+document: epochs of one length, a cosine, patience. `hold` is a curriculum with noise on the state and hard rows. In
+all of them training, validation and test rows come from different splits, the weights that count are chosen on
+validation, and the test is touched once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from statetrack.results.evaluations import is_solved
 
 LEAST = {"batch": 1, "check_every": 1, "most_checks": 1, "most_tokens": 1, "validation_rows": 1}  # the others: 0
 MOST = 2**31 - 1
-LATER = {"state_noise": 0.0}  # settings that cells of earlier versions do not name
+LARGEST = {"hard_rows": 1.0}  # the other numbers that are not whole: 1000
+LATER = {"state_noise": 0.0, "hard_rows": 0.0}  # settings that cells of earlier versions do not name
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Protocol:
     validation_rows: int = 256
     precision: str = "float32"
     state_noise: float = 0.0  # after every step of training each number of the state moves by this, up or down
+    hard_rows: float = 0.0  # the share of a batch that is long runs, sparse inputs, u v v v ... and words that broke it
 
     def described(self) -> dict[str, Any]:
         """What a cell holds of it. A setting that came after 0.3 is left out where it has its default, so that cells
@@ -67,6 +70,14 @@ class Protocol:
     def batch_at(self, length: int) -> int:
         """Rows per step: the batch, or fewer where the tokens would be too many."""
         return max(1, min(self.batch, self.most_tokens // length))
+
+    def hard_of(self, count: int) -> int:
+        """How many of so many rows are hard ones.
+
+        >>> PROTOCOLS["hold"].hard_of(128), PROTOCOLS["curriculum"].hard_of(128)
+        (32, 0)
+        """
+        return math.ceil(self.hard_rows * count)
 
     def stages(self, length: int) -> list[int]:
         """The lengths trained on, one after the other.
@@ -95,8 +106,9 @@ def whole_number(key: str, value: Any) -> int:
 
 
 def number(key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1000:
-        raise BadInput(f"{key}={shortened(value, quoted=False)} should be a number in 0..1000")
+    most = LARGEST.get(key, 1000.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise BadInput(f"{key}={shortened(value, quoted=False)} should be a number in 0..{most:g}")
     return float(value)
 
 
@@ -129,6 +141,12 @@ PROTOCOLS = {
     "design": Protocol(
         name="design", batch=256, rates=(1e-3,), weight_decay=0.01, clip=1.0, warmup=0,
         check_every=20, most_checks=100, patience=10,
+    ),
+    # What it takes to hold for ever: the state is moved in every step, and a part of every batch is hard. Under noise
+    # many states are learned late, so it has more checks, and a longer descent, in which it is attacked.
+    "hold": Protocol(
+        name="hold", batch=128, rates=(2e-3,), weight_decay=0.01, clip=1.0, warmup=100,
+        check_every=50, most_checks=60, patience=0, first_length=2, polish=2000, state_noise=0.2, hard_rows=0.25,
     ),
 }  # fmt: skip
 

@@ -241,6 +241,7 @@ def _training(run: Fit, row: int, trained: SequenceModel, tried: list[RateTried]
         tokens_per_second=run.tokens / run.seconds if run.seconds else None, train_seconds=run.seconds,
         replicas=len(run.seeds), device=torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
         processor=history.processor(), torch=str(torch.__version__), rates_tried=tuple(tried), curve=curve_of(progress),
+        trained_on_words=run.broken[row].known,
     )  # fmt: skip
 
 

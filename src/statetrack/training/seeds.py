@@ -41,6 +41,7 @@ def train(
     check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
     first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
+    hard_rows: float | None = None,
     settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
     callback: Callback | None = None, report: Report | None = None, tick: Tick | None = None,
@@ -52,7 +53,8 @@ def train(
     model     a model's name, "gru" or "gru[hidden=32]", a class of yours as "file.py:Class", or a torch module
     length    of the rows trained on
     seed      of the weights and of the rows
-    protocol  "curriculum" (short rows first) or "design" (that of the design document)
+    protocol  "curriculum" (short rows first), "design" (that of the design document) or "hold" (a curriculum with
+              noise on the state and hard rows, for what is to hold for ever)
 
     Every number of the protocol can be given by its name; None leaves it as the protocol has it:
 
@@ -68,6 +70,7 @@ def train(
     validation_rows  rows of a check
     precision        "float32" or "bfloat16"
     state_noise      how far each number of the state is moved, up or down, after every step of training
+    hard_rows        the share of a batch that is long runs, sparse inputs, u v v v ... and words that broke it so far
     settings         the same as a mapping, such as a sweep file has it; what is given by name counts
 
     stream    also test on a stream of so many steps
@@ -102,6 +105,7 @@ def train_many(
     check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
     first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
+    hard_rows: float | None = None,
     settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
     callback: Callback | None = None, report: Report | None = None, tick: Tick | None = None,
