@@ -14,9 +14,11 @@ from statetrack.results import TrainingRecord
 from statetrack.results.store import read_record
 from statetrack.training import checkpoint, hard_rows, loop
 from statetrack.training.batches import Batches, BatchRequest
+from statetrack.training.beams import machine_to_search
 from statetrack.training.hard_rows import Attack, Broken, hard_batch
 from statetrack.training.protocol import PROTOCOLS
 from statetrack.training.run import cell_protocol
+from statetrack.training.weights import built
 
 SHORT = {"batch": 16, "check_every": 5, "most_checks": 3, "polish": 20, "warmup": 0, "validation_rows": 16}
 NAME = "e88-gain-1l-small[heads=1,n_state=4]"
@@ -107,8 +109,6 @@ def test_an_attack_finds_several_words_and_waits_for_its_turn() -> None:
     ("task", "model"), [("track_the_stat", "gru[hidden=4]"), ("txc", "mlp"), ("txc[ask=end]", "gru")]
 )
 def test_where_no_word_can_be_looked_for(task: str, model: str) -> None:
-    from statetrack.training.weights import built
-
     the_task = st.task(task)
     assert not Attack(the_task, built(model, the_task, 0)).due(Broken([]), 10**9, 1.0, 64, 128)
 
@@ -116,7 +116,8 @@ def test_where_no_word_can_be_looked_for(task: str, model: str) -> None:
 def test_only_what_the_data_may_ask_for_breaks_a_network() -> None:
     """After a wrong bracket there is one answer for ever, which no row ever asks for."""
     task = st.task("dyck")
-    machine = hard_rows.judged_machine(task)
+    machine = machine_to_search(task, built("gru[hidden=4]", task, 0))
+    assert machine is not None
     assert task.never_due
     assert not np.isin(machine.answers, task.never_due).any()
     assert (machine.answers >= 0).any()

@@ -8,18 +8,19 @@ part of its state after another out of its place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from statetrack.errors import BadInput
 from statetrack.models import SequenceModel
 from statetrack.models.sequence import State
 from statetrack.results.evaluations import BreakingWord
 from statetrack.tasks.base import Task
-from statetrack.tasks.finite import Automaton
+from statetrack.tasks.finite import NOTHING, Automaton, explore
 from statetrack.training.breaking import WordTest, shortened
 from statetrack.training.words import letters_of
 
@@ -30,6 +31,7 @@ ROWS, STEPS = 64, 64  # random words that show what the state usually is
 MOST_STEPS = 256
 LEAST = 0.3  # of the largest number of a state: smaller ones say little about where it belongs
 SHORTENING = 2**16  # tokens
+MACHINE_STATES, MACHINE_INPUTS = 4096, 1024  # of a task that is written out for a search
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,10 @@ class Usual:
 class BeamSearch:
     """One network, its task, and the task's automaton."""
 
-    def __init__(self, task: Task, model: SequenceModel, machine: Automaton, seed: int = 0) -> None:
-        self.task, self.model, self.machine = task, model, machine
+    def __init__(
+        self, task: Task, model: SequenceModel, machine: Automaton, seed: int = 0, kept: int = KEPT, drawn: int = RANDOM
+    ) -> None:
+        self.task, self.model, self.machine, self.kept, self.drawn = task, model, machine, kept, drawn
         self.letters = letters_of(task).astype(np.int64)
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
         self.rng = np.random.default_rng(seed)
@@ -102,9 +106,25 @@ class BeamSearch:
         return found
 
     def _kept(self, margins: NDArray[np.float32], agreement: NDArray[np.float32]) -> NDArray[np.int64]:
-        least = [np.argsort(score, kind="stable")[:KEPT] for score in (margins, agreement)]
-        drawn = self.rng.choice(len(margins), min(RANDOM, len(margins)), replace=False)
+        least = [np.argsort(score, kind="stable")[: self.kept] for score in (margins, agreement)]
+        drawn = self.rng.choice(len(margins), min(self.drawn, len(margins)), replace=False)
         return np.unique(np.concatenate([*least, drawn]))
+
+
+def machine_to_search(task: Task, model: SequenceModel) -> Automaton | None:
+    """The task as an automaton that asks only for what the data may ask for, where a beam can search this network: one
+    with a state whose rows can be picked, on a task of few states that is asked at every position. Else None.
+    """
+    if task.ask != "every" or not model.recurrent or not model.state_shapes() or task.inputs > MACHINE_INPUTS:
+        return None
+    state = model.initial_state(2)
+    if [tuple(part.shape) for part in state] != [(2, *shape) for shape in model.state_shapes()]:
+        return None  # somebody's own module may have the batch elsewhere
+    try:
+        machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MACHINE_STATES)
+    except BadInput:  # more states than that
+        return None
+    return replace(machine, answers=np.where(np.isin(machine.answers, task.never_due), NOTHING, machine.answers))
 
 
 def flat(state: State) -> NDArray[np.float32]:
@@ -124,11 +144,24 @@ def margins_of(logits: Tensor, due: NDArray[np.int32]) -> NDArray[np.float32]:
     )
 
 
+def broken_briefly(task: Task, model: SequenceModel, length: int, tokens: int, seed: int) -> BreakingWord | None:
+    """`broken_by_beam` with as narrow a beam as so many tokens allow over the length that it was trained at; None as
+    well where the network cannot be searched.
+    """
+    machine = machine_to_search(task, model)
+    if machine is None:
+        return None
+    room = max(3, tokens // (len(letters_of(task)) * length))
+    drawn = min(RANDOM, max(1, room // 7))
+    return broken_by_beam(task, model, machine, length, tokens, seed, min(KEPT, (room - drawn) // 2), drawn)
+
+
 def broken_by_beam(
-    task: Task, model: SequenceModel, machine: Automaton, length: int, tokens: int, seed: int = 0
-) -> BreakingWord | None:
+    task: Task, model: SequenceModel, machine: Automaton, length: int, tokens: int, seed: int = 0,
+    kept: int = KEPT, drawn: int = RANDOM,
+) -> BreakingWord | None:  # fmt: skip
     """The word that a beam search finds, made short and run alone; None where there is none."""
-    word = BeamSearch(task, model, machine, seed).search(tokens)
+    word = BeamSearch(task, model.eval(), machine, seed, kept, drawn).search(tokens)
     if word is None:
         return None
     test, pair = WordTest(task, model, length), (tuple(word), (word[-1],))

@@ -170,10 +170,24 @@ def _searched(test: WordTest, asked_for: OnWords, tick: Tick) -> OnWords:
         failed += len(rows)
         early = rows[np.argsort(found.at[rows], kind="stable")[:CONFIRMED]]
         wrong += [(at + 1, each.pair(row, at + 1), each.family) for row, at in zip(early, found.at[early].tolist())]
+    breaking = _shortest_alone(test, sorted(wrong)[:CONFIRMED], asked_for.budget // SHARE)
+    if breaking is None and tried:
+        tick("hard words: a beam")
+        breaking = _by_beam(test, asked_for)
+        tried, failed = (tried + 1, failed + 1) if breaking else (tried, failed)
     return replace(
-        asked_for, words=tried, tokens=tokens, longest=words.steps if tried else 0, wrong=failed,
-        breaking=_shortest_alone(test, sorted(wrong)[:CONFIRMED], asked_for.budget // SHARE),
+        asked_for, words=tried, tokens=tokens, longest=words.steps if tried else 0, wrong=failed, breaking=breaking,
     )  # fmt: skip
+
+
+def _by_beam(test: WordTest, asked_for: OnWords) -> BreakingWord | None:
+    """What a short search that is directed by the network's state finds. Like the shortening of a word it may run a
+    part of the budget once more.
+    """
+    from statetrack.training.beams import broken_briefly  # which runs words as this module does
+
+    tokens = asked_for.budget // SHARE
+    return broken_briefly(test.task, test.model, test.length, tokens, asked_for.seed)
 
 
 def _shortest_alone(test: WordTest, wrong: Sequence[tuple[int, Pair, str]], budget: int) -> BreakingWord | None:

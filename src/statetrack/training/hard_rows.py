@@ -14,17 +14,15 @@ the one before. They are counted, not timed, so that it is the same on every mac
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from statetrack.errors import BadInput
 from statetrack.models import SequenceModel
 from statetrack.tasks import draws
 from statetrack.tasks.base import Batch, Ints, Task
-from statetrack.tasks.finite import NOTHING, Automaton, explore
-from statetrack.training.beams import AT_ONCE, BeamSearch
+from statetrack.training.beams import AT_ONCE, BeamSearch, machine_to_search
 from statetrack.training.words import (
     HEAD,
     HELD,
@@ -44,7 +42,6 @@ SHARE = 4  # a search may take a token for as many of training
 ATTACKED_FROM = 0.98  # the accuracy on validation rows: a network that is wrong everywhere needs no search
 MOST_WORDS = 256  # that are known of a network; the last ones stay
 MOST_FOUND = 16  # in one search
-MOST_STATES, MOST_INPUTS = 4096, 1024  # of a task whose automaton is written out for the search
 
 
 @dataclass
@@ -133,22 +130,12 @@ def words_that_broke(task: Task, keys: draws.Keys, length: int, known: tuple[Let
     return inputs
 
 
-def judged_machine(task: Task) -> Automaton | None:
-    """The task as an automaton that asks only for what the data may ask for; None where it has too many states."""
-    try:
-        machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
-    except BadInput:
-        return None
-    return replace(machine, answers=np.where(np.isin(machine.answers, task.never_due), NOTHING, machine.answers))
-
-
 class Attack:
     """Looks for words that break networks which are trained on one task; `machine` is None where none can be."""
 
     def __init__(self, task: Task, model: SequenceModel) -> None:
         self.task = task
-        searchable = task.ask == "every" and model.recurrent and model.state_shapes() and task.inputs <= MOST_INPUTS
-        self.machine = judged_machine(task) if searchable else None
+        self.machine = machine_to_search(task, model)
 
     def due(self, broken: Broken, step: int, accuracy: float, length: int, count: int) -> bool:
         """Whether a network that has made `step` updates of `count` rows of this length may be searched."""
