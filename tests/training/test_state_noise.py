@@ -10,7 +10,7 @@ import torch
 
 import statetrack as st
 from statetrack.models import Replicas, model
-from statetrack.ops.noise import Noise, signs
+from statetrack.ops.noise import Noise, mix, normals, signed, signs
 from statetrack.tasks.draws import STEP
 from statetrack.training import checkpoint, loop
 from statetrack.training.noise import StateNoise, step_by_step
@@ -89,6 +89,42 @@ def _built(name: str, seed: int) -> torch.nn.Module:
     from statetrack.training.weights import built
 
     return built(name, st.task("txc"), seed)
+
+
+@pytest.mark.parametrize("name", ["e88-gain-r2[heads=1,n_state=4]", "gru[hidden=4]"])
+def test_gaussian_noise_is_the_same_inside_a_scan_and_step_by_step(name: str) -> None:
+    replicas = Replicas([_built(name, seed) for seed in (3, 4)])
+    ids = torch.from_numpy(np.random.default_rng(0).integers(0, 2, (2, 5, 9)))
+    kinds = {kind: StateNoise(0.25, [3, 4], torch.device("cpu"), kind) for kind in ("sign", "gaussian")}
+    updates = torch.tensor([7, 9])
+    noise = Noise(mix(kinds["sign"].keys + updates * signed(STEP)), 0.25, gaussian=True)
+    with torch.no_grad():
+        found = {kind: each.logits(replicas, ids, updates) for kind, each in kinds.items()}
+        torch.testing.assert_close(found["gaussian"], step_by_step(replicas, ids, noise), atol=1e-4, rtol=1e-4)
+        assert not torch.allclose(found["gaussian"][:, :, 1:], found["sign"][:, :, 1:], atol=1e-4)
+        alone = StateNoise(0.25, [4], torch.device("cpu"), "gaussian")
+        single = alone.logits(Replicas([replicas.one(1)]), ids[1:], updates[1:])
+        torch.testing.assert_close(single[0], found["gaussian"][1], atol=1e-4, rtol=1e-4)
+
+
+def test_gaussian_noise_is_normal_and_independent() -> None:
+    drawn = normals(torch.arange(64), 4096)
+    assert drawn.isfinite().all()
+    for power, moment in ((1, 0.0), (2, 1.0), (3, 0.0), (4, 3.0)):
+        assert abs(float((drawn**power).mean()) - moment) < 0.05
+    assert float((drawn @ drawn.T / 4096 - torch.eye(64)).abs().max()) < 0.1
+
+
+def test_gaussian_noise_is_trained_with_and_named_in_the_cell() -> None:
+    name, given = "e88-gain-1l-small[heads=1,n_state=4]", {"settings": SHORT, "words": 0, "progress": False}
+    sign, normal = (
+        st.train("txc", name, length=8, state_noise=0.2, noise_kind=kind, **given) for kind in ("sign", "gaussian")
+    )
+    assert "noise_kind" not in sign.cell.protocol
+    assert normal.cell.protocol["noise_kind"] == "gaussian"
+    assert any(not torch.equal(x, normal.model.state_dict()[key]) for key, x in sign.model.state_dict().items())
+    with pytest.raises(st.BadInput, match="noise_kind=uniform should be sign or gaussian"):
+        PROTOCOLS["curriculum"].with_changes(noise_kind="uniform")
 
 
 def test_a_run_that_goes_on_ends_with_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

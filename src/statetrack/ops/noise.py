@@ -12,11 +12,12 @@ of a state has in an update is said in statetrack/training/noise.py.
 >>> import torch
 >>> noise = Noise(torch.tensor([3]), 0.25)
 >>> noise.moved(torch.zeros(1, 5), 0).tolist()
-[[-0.25, -0.25, -0.25, 0.25, -0.25]]
+[[-0.25, 0.25, -0.25, -0.25, -0.25]]
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,7 @@ class Noise(NamedTuple):
 
     keys: Tensor  # (R,) int64
     size: float
+    gaussian: bool = False  # normal numbers of this deviation instead: the scans' readable loops alone put those on
 
     def of_tensor(self, number: int) -> Noise:
         """That on another tensor of a state, where this is that on the first."""
@@ -39,7 +41,8 @@ class Noise(NamedTuple):
 
     def moved(self, state: Tensor, time: int) -> Tensor:
         """A state (R x B, ...) with the noise that it gets after step `time`."""
-        draws = signs(self.at(time), state.numel() // len(self.keys))
+        draw = normals if self.gaussian else signs
+        draws = draw(self.at(time), state.numel() // len(self.keys))
         return state + self.size * draws.view(state.shape).to(state.dtype)
 
     def at(self, times: int | Tensor) -> Tensor:
@@ -75,6 +78,16 @@ def signs(keys: Tensor, count: int) -> Tensor:
     words = hashes(keys, -(-count // 64))
     bits = (words[:, :, None] >> torch.arange(64, device=keys.device)) & 1
     return 2 * bits.flatten(1)[:, :count] - 1
+
+
+def normals(keys: Tensor, count: int) -> Tensor:
+    """Normal numbers, `count` for every key, by Box and Muller from two parts of 24 bits of a hash each.
+
+    Their last bits may differ between devices.
+    """
+    drawn = hashes(keys, count)
+    radius = torch.sqrt(-2 * torch.log((shifted(drawn, 40) + 1) * 2.0**-24))
+    return radius * torch.cos(2 * math.pi * 2.0**-24 * (shifted(drawn, 16) & 0xFFFFFF))
 
 
 def mix(z: Tensor) -> Tensor:

@@ -180,7 +180,7 @@ def loss_of(protocol: Protocol, seeds: list[int], replicas: Replicas, device: to
     if not protocol.state_noise:
         return lambda replicas, rows, steps: batch_loss(replicas(rows.inputs), rows)
     check_state(replicas.first)
-    noise = StateNoise(protocol.state_noise, seeds, device)
+    noise = StateNoise(protocol.state_noise, seeds, device, protocol.noise_kind)
     return lambda replicas, rows, steps: batch_loss(noise.logits(replicas, rows.inputs, steps), rows)
 
 

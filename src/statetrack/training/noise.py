@@ -28,16 +28,16 @@ from statetrack.tasks.draws import STEP
 
 
 class StateNoise:
-    """Sign noise of size s for replicas with these seeds."""
+    """Noise of size s for replicas with these seeds: sign noise, or Gaussian noise of this deviation."""
 
-    def __init__(self, size: float, seeds: Sequence[int], device: torch.device) -> None:
-        self.size = size
+    def __init__(self, size: float, seeds: Sequence[int], device: torch.device, kind: str = "sign") -> None:
+        self.size, self.gaussian = size, kind == "gaussian"
         digests = [hashlib.sha256(f"state noise\n{seed}".encode()).digest()[:8] for seed in seeds]
         self.keys = torch.tensor([int.from_bytes(each, "little", signed=True) for each in digests], device=device)
 
     def logits(self, replicas: Replicas, ids: Tensor, updates: Tensor) -> Tensor:
         """ids (R, B, T) -> logits (R, B, T, outputs), with noise on the state after every step."""
-        noise = Noise(mix(self.keys + updates * signed(STEP)), self.size)
+        noise = Noise(mix(self.keys + updates * signed(STEP)), self.size, self.gaussian)
         return replicas.noisy(ids, noise) if replicas.takes_noise else step_by_step(replicas, ids, noise)
 
 

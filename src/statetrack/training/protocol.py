@@ -20,8 +20,13 @@ from statetrack.results.evaluations import is_solved
 
 LEAST = {"batch": 1, "check_every": 1, "most_checks": 1, "most_tokens": 1, "validation_rows": 1}  # the others: 0
 MOST = 2**31 - 1
+CHOICES = {"precision": ("float32", "bfloat16"), "noise_kind": ("sign", "gaussian")}
 LARGEST = {"hard_rows": 1.0}  # the other numbers that are not whole: 1000
-LATER = {"state_noise": 0.0, "hard_rows": 0.0}  # settings that cells of earlier versions do not name
+LATER = {
+    "state_noise": 0.0,
+    "hard_rows": 0.0,
+    "noise_kind": "sign",
+}  # settings that cells of earlier versions do not name
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Protocol:
     validation_rows: int = 256
     precision: str = "float32"
     state_noise: float = 0.0  # after every step of training each number of the state moves by this, up or down
+    noise_kind: str = "sign"  # or gaussian, of that deviation
     hard_rows: float = 0.0  # the share of a batch that is long runs, sparse inputs, u v v v ... and words that broke it
 
     def described(self) -> dict[str, Any]:
@@ -94,7 +100,7 @@ class Protocol:
 def checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a protocol as values of their types, so that 1 and 1.0 make one result; what is wrong is named."""
     kinds = {f.name: f.type for f in dataclasses.fields(Protocol)}
-    read = {"int": whole_number, "float": number, "tuple[float, ...]": rates, "str": precision}
+    read = {"int": whole_number, "float": number, "tuple[float, ...]": rates, "str": choice}
     return {key: read[str(kinds[key])](key, value) for key, value in settings.items()}
 
 
@@ -127,9 +133,9 @@ def rates(key: str, value: Any) -> tuple[float, ...]:
     return tuple(float(rate) for rate in value)
 
 
-def precision(key: str, value: Any) -> str:
-    if value not in ("float32", "bfloat16"):
-        raise BadInput(f"{key}={shortened(value, quoted=False)} should be float32 or bfloat16")
+def choice(key: str, value: Any) -> str:
+    if not isinstance(value, str) or value not in CHOICES[key]:
+        raise BadInput(f"{key}={shortened(value, quoted=False)} should be {' or '.join(CHOICES[key])}")
     return str(value)
 
 

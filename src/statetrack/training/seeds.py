@@ -41,6 +41,7 @@ def train(
     check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
     first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
+    noise_kind: str | None = None,
     hard_rows: float | None = None,
     settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
@@ -70,6 +71,7 @@ def train(
     validation_rows  rows of a check
     precision        "float32" or "bfloat16"
     state_noise      how far each number of the state is moved, up or down, after every step of training
+    noise_kind       "sign" (up or down by that much) or "gaussian" (of that deviation; slower)
     hard_rows        the share of a batch that is long runs, sparse inputs, u v v v ... and words that broke it so far
     settings         the same as a mapping, such as a sweep file has it; what is given by name counts
 
@@ -105,6 +107,7 @@ def train_many(
     check_every: int | None = None, most_checks: int | None = None, patience: int | None = None,
     first_length: int | None = None, polish: int | None = None, most_tokens: int | None = None,
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
+    noise_kind: str | None = None,
     hard_rows: float | None = None,
     settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,

@@ -36,7 +36,8 @@ def e88_scan(
     Without q all of the state is read: out (B,T,N,H,V), in the state's precision, has row n of every S_t at [:, t, n].
 
     Heads and rows never touch, so replicas of a model can be folded into B or into H. `noise` moves every number of S_t
-    once it was read; the rows are then those of len(noise.keys) replicas, one after another.
+    once it was read; the rows are then those of len(noise.keys) replicas, one after another. Gaussian noise is for the
+    kernel "reference" alone, and takes it.
 
     `kernel` forces "reference" (the equations), "cpu" (numba), "triton" or "cuda" (CUDA C++, one write per step, heads
     up to 32 x 32); so does the environment variable STATETRACK_KERNEL. `tanh` = "approx" lets the CUDA kernel take the
@@ -62,7 +63,8 @@ def e88_scan(
     dtype = state_dtype(q, k, v, decay, beta, state)
     batch, steps, _, heads, n = k.shape
     start = k.new_zeros(batch, heads, n, v.shape[-1], dtype=dtype) if state is None else state.to(dtype)
-    name = forced(kernel, KERNELS) or fastest(q, k, v, dtype)
+    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS)
+    name = chosen or fastest(q, k, v, dtype)
     # On a GPU bfloat16 sequences stay as they are, for half the traffic; everything else is in the state's precision.
     on_gpu = name in ("triton", "cuda")
     given = {tensor.dtype for tensor in (q, k, v) if tensor is not None}
