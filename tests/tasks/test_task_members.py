@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import statetrack as st
+from statetrack.asking.prompts import description, question
 from statetrack.asking.rules import Rules
 from statetrack.asking.wording import wording
 from statetrack.errors import BadInput
@@ -61,6 +62,12 @@ STATES = {
     "cups": ([1], "ball under cup 2"),
     "cups[n=3,items=all]": ([0], "item 0 under cup 1, item 1 under cup 0, item 2 under cup 2"),
     "boxes": ([1], "object 0 in box 1"),
+    "hands[n=3]": ([0], "Ann holds the coin, Ben holds the ball, Cleo holds the drum"),
+    "hands[n=3,items=all]": ([2], "Ann holds the ball, Ben holds the drum, Cleo holds the coin"),
+    "roles[n=3]": ([2], "Ann is the nurse, Ben is the cook, Cleo is the pilot"),
+    "roles[n=3,events=all]": ([3], "Ann is the nurse, Ben is the cook, Cleo is the pilot"),
+    "dictionary_sum": ([5, 0], "sum so far: 41"),
+    "dictionary_sum[k=3]": ([0], "sum so far: -58"),
     "s3_composition": ([3, 2], "1"),
 }
 PYTHON = re.compile(r"[(){}\[\]<>'\"_]|None|True|False|frozenset|array")
@@ -87,6 +94,20 @@ def test_every_catalogued_task_has_its_state_written_below() -> None:
 def test_the_state_in_words(text: str, lamp: Path) -> None:
     inputs, words = STATES[text]
     assert st.task(text.format(lamp=lamp)).state_text(inputs) == words
+
+
+@pytest.mark.parametrize("text", [text for text in STATES if not text.startswith(MEANT)])
+@pytest.mark.parametrize("way", ["turns", "whole"])
+def test_no_prompt_is_written_in_python(text: str, way: str, lamp: Path) -> None:
+    """Beside the form of an answer, which has brackets, and what a regular expression itself is made of."""
+    task, rules = st.task(text.format(lamp=lamp)), Rules(way=way)
+    row = task.sample(12, 1, seed=1).inputs[0].tolist()
+    told = [description(task, rules, row) if way == "turns" else question(task, row, rules).prompt]
+    told += [task.symbol_text(symbol) for symbol in row]
+    for form in re.findall(r"\[\w+: [^]]*\]|\[ok\]", told[0]):
+        told[0] = told[0].replace(form, "")
+    for said in (part.replace(getattr(task, "pattern", "nothing"), "") for part in told):
+        assert not re.search(r"[{}\[\]\"]|None|True|False|frozenset|array|\(\d+,", said), said
 
 
 @pytest.mark.parametrize("text", [text for text in STATES if not text.startswith(MEANT)])
@@ -167,13 +188,15 @@ def test_a_misspelt_title_is_recognised() -> None:
 # ---- facts that the machine bears out --------------------------------------------------------------------------------
 
 FACTS = {name: st.task(name) for name in (*OWN, "stream.echo[k=5]", "stream.window_median[k=2]", "cups[n=4,items=all]",
-                                          "variables[v=2,values=3]", "fsm[k=2]") if st.task(name).facts}  # fmt: skip
+                                          "variables[v=2,values=3]", "fsm[k=2]", "hands[n=3,items=all]",
+                                          "roles[n=4,events=all]", "dictionary_sum[k=3]")
+         if st.task(name).facts}  # fmt: skip
 
 
 def test_which_tasks_say_something() -> None:
     assert {name.partition("[")[0] for name in FACTS} == {
         "rtc", "fsm", "track_the_stat.median", "track_the_stat.mode", "stream.distinct", "stream.majority",
-        "stream.window_median", "stream.echo", "variables", "cups",
+        "stream.window_median", "stream.echo", "variables", "cups", "hands", "roles", "dictionary_sum",
     }  # fmt: skip
 
 

@@ -24,12 +24,13 @@ Value = float | str | tuple[int, ...]
 """What a reply means: an integer, a number rounded to one decimal, words in lower case, or the images of a permutation.
 """
 
-NUMBER, INTEGER, WORDS, IMAGES, CYCLES = "number", "integer", "words", "images", "cycles"
+NUMBER, INTEGER, SIGNED, WORDS, IMAGES, CYCLES = "number", "integer", "signed", "words", "images", "cycles"
 MOST_WORDS = 1000  # up to this many different answers in words are looked for one by one
 
 _PATTERNS = {
     NUMBER: r"[0-9]+(?:\.[0-9]+)?",
     INTEGER: r"[0-9]+(?:\.0+)?",
+    SIGNED: r"-?[0-9]+(?:\.0+)?",
     IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) ?)+",
 }
@@ -39,6 +40,7 @@ _LOOSE_NUMBER = rf"(?<![.,+-]){_BEGINS}[-+]?{_DIGITS}{_ENDS}(?![.,][0-9])"  # th
 _LOOSE = {
     NUMBER: _LOOSE_NUMBER,
     INTEGER: _LOOSE_NUMBER,
+    SIGNED: _LOOSE_NUMBER,
     IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) *)+",
 }
@@ -64,7 +66,7 @@ class Form:
 
     def value(self, text: str) -> Value | None:
         """What a written answer means; None for what is not an integer, or not a permutation of the right points."""
-        if self.kind in (NUMBER, INTEGER):
+        if self.kind in (NUMBER, INTEGER, SIGNED):
             number = float(text.replace(",", ""))
             return round(number, 1) if self.kind == NUMBER else int(number) if number.is_integer() else None
         if self.kind == WORDS:
@@ -120,9 +122,9 @@ class Form:
 
 
 def form(task: Task, tag: str) -> Form:
-    """The form of a task's answers: numbers where all are numbers, else words."""
+    """The form of a task's answers: numbers where all are numbers, with a sign where some have one, else words."""
     texts = [task.answer_text(answer) for answer in range(min(task.outputs, MOST_WORDS))]
-    for kind in (INTEGER, NUMBER):
+    for kind in (INTEGER, NUMBER, SIGNED):
         if all(re.fullmatch(_PATTERNS[kind], text) for text in texts):
             return Form(tag, kind)
     return Form(tag, WORDS, words=tuple(texts) if task.outputs <= MOST_WORDS else ())

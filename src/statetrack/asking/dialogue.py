@@ -91,6 +91,8 @@ def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -
     if rules.way == "whole":
         asked = prompts.question(task, row, rules, seed=sample)
         row = prompts.answerable(task, row)
+        if not task.batch([row]).mask[0, -1]:
+            raise BadInput(f"{task.name} asks nothing in {steps} inputs; choose a longer length")
         turns = [Turn(asked.prompt, int(task.targets([row])[0, -1]), row)]
         return Dialogue(task, rules, sample, "", turns, said, asked.form)
     turns = list(_turns(task, rules, said, batch, sample))
@@ -113,7 +115,8 @@ def _turns(task: Task, rules: Rules, said: Wording, batch: Batch, sample: int) -
     for turn in steps:
         text = spelled(turn.text) if "words" in rules.distractors else turn.text
         if "chatter" in rules.distractors and chance.random() < CHATTER_RATE:
-            yield Turn(REMARKS[int(chance.integers(len(REMARKS)))], None, turn.seen[:-1])
+            before = (len(turn.seen) - 1) // task.per_turn * task.per_turn  # inputs, all but those of this turn
+            yield Turn(REMARKS[int(chance.integers(len(REMARKS)))], None, turn.seen[:before])
         if rules.every == 1:
             yield Turn(text, turn.target, turn.seen)
         else:
@@ -123,20 +126,27 @@ def _turns(task: Task, rules: Rules, said: Wording, batch: Batch, sample: int) -
 
 
 def _plain(batch: Batch, said: Wording) -> Iterator[Turn]:
-    row = batch.inputs[0].tolist()
-    for t, (target, asked) in enumerate(zip(batch.targets[0].tolist(), batch.mask[0].tolist()), 1):
-        yield Turn(said.symbol(row[t - 1]), target if asked else None, row[:t])
+    row, targets, asked = (part[0].tolist() for part in (batch.inputs, batch.targets, batch.mask))
+    end = 0
+    for inputs in _messages(row, said.task):
+        end += len(inputs)
+        yield Turn(said.message(inputs), targets[end - 1] if asked[end - 1] else None, row[:end])
+
+
+def _messages(row: list[int], task: Task) -> list[list[int]]:
+    """The inputs of each turn."""
+    return [row[begin : begin + task.per_turn] for begin in range(0, len(row), task.per_turn)]
 
 
 def _disturbed(task: Task, rules: Rules, row: list[int], said: Wording, sample: int) -> Iterator[Turn]:
-    """As many turns as the row is long, on one stream or on two, with inputs that are taken back."""
+    """As many turns as the row has, on one stream or on two, with inputs that are taken back."""
     streams = {"A": row}
     if "streams" in rules.distractors:
         streams["B"] = task.sample(len(row), 1, seed=0, split="validation", first=sample).inputs[0].tolist()
-    left = {name: iter(numbers) for name, numbers in streams.items()}
-    seen: dict[str, list[int]] = {name: [] for name in streams}
+    left = {name: iter(_messages(numbers, task)) for name, numbers in streams.items()}
+    seen: dict[str, list[list[int]]] = {name: [] for name in streams}
     chance = np.random.default_rng([0, sample])
-    for _ in row:
+    for _ in _messages(row, task):
         name = "AB"[int(chance.integers(len(streams)))]
         tag = f"{name}: " if len(streams) > 1 else ""
         back = "retractions" in rules.distractors and chance.random() < RETRACTION_RATE and len(seen[name]) > 1
@@ -144,9 +154,10 @@ def _disturbed(task: Task, rules: Rules, row: list[int], said: Wording, sample: 
             seen[name] = seen[name][:-1]
         else:
             seen[name] = [*seen[name], next(left[name])]
-        batch = task.batch([seen[name]])
+        inputs = [symbol for message in seen[name] for symbol in message]
+        batch = task.batch([inputs])
         target = int(batch.targets[0, -1]) if batch.mask[0, -1] else None
-        yield Turn(tag + (TAKE_BACK if back else said.symbol(seen[name][-1])), target, seen[name])
+        yield Turn(tag + (TAKE_BACK if back else said.message(seen[name][-1])), target, inputs)
 
 
 _SMALL = [

@@ -149,8 +149,14 @@ def _distractors(rules: Rules) -> list[str]:
 
 @lru_cache(maxsize=256)  # samples of one task share it
 def example_row(said: Wording) -> tuple[int, ...]:
-    """The inputs of the example: the task's own, else six of a row of the training split."""
-    return said.task.example or tuple(said.task.sample(EXAMPLE_LENGTH, 1, seed=0, split="train").inputs[0].tolist())
+    """The inputs of the example: the task's own, else six, in whole turns, of a row of the training split."""
+    length = _in_turns(said.task, EXAMPLE_LENGTH)
+    return said.task.example or tuple(said.task.sample(length, 1, seed=0, split="train").inputs[0].tolist())
+
+
+def _in_turns(task: Task, inputs: int) -> int:
+    """So many inputs, or the next number that whole turns have."""
+    return -(-inputs // task.per_turn) * task.per_turn
 
 
 @lru_cache(maxsize=256)
@@ -159,10 +165,11 @@ def _example(said: Wording, rules: Rules) -> str:
         return ""  # the example's permutations would have to be in the table, and the table is the row's
     row = example_row(said)
     batch = said.task.batch(np.asarray([row]))
+    targets, asked, many = batch.targets[0].tolist(), batch.mask[0].tolist(), said.task.per_turn
     lines = []
-    for symbol, target, asked in zip(row, batch.targets[0].tolist(), batch.mask[0].tolist()):
-        reply = said.form.write(said.answer(target)) if asked else OK
-        lines.append(f"Input: {said.symbol(symbol)}\nReply: {reply}")
+    for end in range(many, len(row) + 1, many):
+        reply = said.form.write(said.answer(targets[end - 1])) if asked[end - 1] else OK
+        lines.append(f"Input: {said.message(row[end - many : end])}\nReply: {reply}")
     where = "a single plain stream in which every input is asked about" if rules.distractors or rules.every > 1 else ""
     return f"Example{f' ({where})' if where else ''}:\n" + "\n".join(lines)
 
@@ -181,13 +188,13 @@ def question(task: Task, row: Sequence[int], rules: Rules, seed: int = 0) -> Que
         return _own_question(said, rules, row, target, _worked(said, rules, shots), used)
     if _is_bare(task, rules):
         prompt = SEED_PROMPT.format(
-            group=_group(said), sequence=_sequence(said, row), examples=_worked(said, rules, shots)
+            group=_group(said), sequence=said.message(row), examples=_worked(said, rules, shots)
         )
         return Question(prompt, target, replace(said.form, tag=""))
     parts = [f"You are given a sequence of inputs. {said.about(used)}"]
     parts += [_worked(said, rules, shots)] * bool(shots)
     parts += [
-        f"Sequence: {_sequence(said, row)}",
+        f"Sequence: {said.message(row)}",
         f"Question: What is the answer after the last input? {_format_whole(said, rules)}",
         "Answer:",
     ]
@@ -206,7 +213,7 @@ def _own_question(
             "about": lambda: said.about(used),
             "format": lambda: _format_whole(said, rules),
             "examples": lambda: worked,
-            "sequence": lambda: _sequence(said, row),
+            "sequence": lambda: said.message(row),
         },
     )
     bare = _is_bare(said.task, rules) and f"[{said.tag}:" not in text
@@ -222,10 +229,10 @@ def _is_bare(task: Task, rules: Rules) -> bool:
 def _worked(said: Wording, rules: Rules, shots: Sequence[tuple[list[int], str]]) -> str:
     """The shots with their answers."""
     if _is_bare(said.task, rules):
-        worked = [f"Sequence: {_sequence(said, shot)}\nAnswer: {answer}\n\n" for shot, answer in shots]
+        worked = [f"Sequence: {said.message(shot)}\nAnswer: {answer}\n\n" for shot, answer in shots]
         return "".join(["Examples:\n\n", *worked]) if shots else ""
     return "\n\n".join(
-        f"Example:\nSequence: {_sequence(said, shot)}\nAnswer: {said.form.write(answer)}" for shot, answer in shots
+        f"Example:\nSequence: {said.message(shot)}\nAnswer: {said.form.write(answer)}" for shot, answer in shots
     )
 
 
@@ -239,15 +246,9 @@ def _shots(said: Wording, rules: Rules, seed: int) -> list[tuple[list[int], str]
     """Short rows of the training split with their answers."""
     if not rules.shots:
         return []
-    batch = said.task.sample(SHOT_LENGTH, rules.shots, seed=seed, split="train")
+    batch = said.task.sample(_in_turns(said.task, SHOT_LENGTH), rules.shots, seed=seed, split="train")
     rows = [answerable(said.task, row) for row in batch.inputs.tolist()]
     return [(row, said.answer(int(said.task.targets([row])[0, -1]))) for row in rows]
-
-
-def _sequence(said: Wording, row: Sequence[int]) -> str:
-    texts = [said.symbol(symbol) for symbol in row]
-    plain = all(" " not in text for text in texts)
-    return (" " if plain else ", ").join(texts)
 
 
 def _format_whole(said: Wording, rules: Rules) -> str:

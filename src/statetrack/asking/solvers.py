@@ -149,8 +149,9 @@ def written(request: Request, target: int) -> str:
 
 
 def after(request: Request, width: int) -> int:
-    """The class of the answer after the last `width` inputs alone."""
-    return int(request.dialogue.task.targets([list(request.turn.seen[-width:])])[0, -1])
+    """The class of the answer after the inputs of the last `width` turns alone."""
+    task = request.dialogue.task
+    return int(task.targets([list(request.turn.seen[-width * task.per_turn :])])[0, -1])
 
 
 SOLVERS = {

@@ -39,6 +39,12 @@ class Wording:
     def symbol(self, symbol: int) -> str:
         return self.task.symbol_text(symbol)
 
+    def message(self, symbols: Sequence[int]) -> str:
+        """Several inputs side by side."""
+        texts = [self.symbol(symbol) for symbol in symbols]
+        plain = all(" " not in text for text in texts)
+        return (" " if plain else ", ").join(texts)
+
     def answer(self, answer: int) -> str:
         return self.task.answer_text(answer)
 

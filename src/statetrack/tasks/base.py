@@ -138,6 +138,11 @@ class Task(ABC):
         """A class of answer as a person would write it."""
         return f"{self.value(answer):g}"
 
+    @property
+    def per_turn(self) -> int:
+        """How many inputs one message of a dialogue holds; something may be asked after the last of them alone."""
+        return 1
+
     # ---- what people, language models and theory are told ------------------------------------------------------------
 
     @property

@@ -41,9 +41,12 @@ CLASSES = {
     "stream.majority": "streams.majority:Majority",
     "stream.window_median": "streams.window_median:WindowMedian",
     "stream.echo": "streams.echo:Echo",
+    "dictionary_sum": "streams.dictionary_sum:DictionarySum",
     "variables": "stories.variables:Variables",
     "cups": "stories.cups:Cups",
     "boxes": "stories.boxes:Boxes",
+    "hands": "stories.hands:Hands",
+    "roles": "stories.roles:Roles",
 }
 ALIASES = {"track_the_stat": "track_the_stat.mode"}
 SELECTORS = ("permutation_groups", "tc0_groups", "nc1_groups")

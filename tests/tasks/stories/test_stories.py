@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -133,6 +134,92 @@ def test_the_ball_is_the_first_item() -> None:
     inputs = ball.sample(30, 20).inputs
     first = [everything.answer_text(answer).split()[0] for answer in everything.targets(inputs).ravel()]
     assert [f"cup {cup}" for cup in first] == [ball.answer_text(answer) for answer in ball.targets(inputs).ravel()]
+
+
+# ---- people ----------------------------------------------------------------------------------------------------------
+
+AT_THE_START = re.compile(r"(\w+) (?:holds|is) the (\w+)")
+
+
+def follow_people(task: st.Task, symbols: list[int]) -> dict[str, str]:
+    """Who has what by the words alone: those of the instruction, then those of every input."""
+    having = dict(AT_THE_START.findall(task.instruction))
+    for words in (task.symbol_text(symbol).split() for symbol in symbols):
+        names = [word for word in words if word in having]
+        if names[0] != names[-1]:
+            names.append(names[0])
+        before = dict(having)
+        for giver, taker in itertools.pairwise(names):
+            having[taker] = before[giver]
+    return having
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("hands", "Ann"), ("hands[n=2]", "Ann"), ("hands[n=7,query=6]", "Gus"),
+        ("roles", "Ann"), ("roles[n=3,query=1]", "Ben"), ("roles[events=all]", "Ann"),
+        ("roles[n=6,query=4,events=all]", "Emil"),
+    ],
+)  # fmt: skip
+def test_people_have_what_the_sentences_say(text: str, who: str, agree: Callable[..., None]) -> None:
+    task = st.task(text)
+    things = [task.answer_text(answer) for answer in range(task.outputs)]
+    assert who in task.instruction.rpartition("Answer with")[2]
+    agree(text, lambda x: things.index(follow_people(task, x)[who]), count=10)
+
+
+@pytest.mark.parametrize("text", ["hands[n=4,items=all]", "roles[items=all]", "roles[n=4,items=all,events=all]"])
+def test_everything_that_people_have(text: str, agree: Callable[..., None]) -> None:
+    """The answer is a list of names in the order of the things, numbered as Python lists them."""
+    task = st.task(text)
+    start = follow_people(task, [])
+    people, things = list(start), list(start.values())
+    numbers = {names: number for number, names in enumerate(itertools.permutations(people))}
+
+    def number(symbols: list[int]) -> int:
+        having = {thing: name for name, thing in follow_people(task, symbols).items()}
+        names = tuple(having[thing] for thing in things)
+        assert task.answer_text(numbers[names]) == " ".join(names)
+        return numbers[names]
+
+    agree(text, number, count=8, length=16)
+
+
+def test_the_dense_s5_of_networks_is_the_group_composed_of_five_generators() -> None:
+    task, group = st.task("roles[items=all]"), st.group("s5")
+    generators = [[1, 0, 2, 3, 4], [0, 2, 1, 3, 4], [0, 1, 3, 2, 4], [0, 1, 2, 4, 3], [1, 2, 3, 4, 0]]
+    inputs = task.sample(64, 50).inputs
+    assert (task.inputs, task.outputs) == (5, 120)
+    assert np.array_equal(task.targets(inputs), group.prefix_products(np.asarray(group.id_of(generators))[inputs]))
+
+
+def test_all_events_are_all_swaps_and_all_rounds_in_their_shares() -> None:
+    task = st.task("roles[events=all]")
+    cycles = {
+        tuple(permutation): [len(cycle) for cycle in Permutation(permutation).cyclic_form]
+        for permutation in map(list, itertools.permutations(range(5)))
+    }
+    wanted = {move: lengths[0] for move, lengths in cycles.items() if len(lengths) == 1}
+    assert sorted(task.moves) == sorted(wanted)  # every permutation of one cycle, once
+    shares = dict.fromkeys(range(2, 6), 0.0)
+    for move, share in zip(task.moves, task.symbol_weights):
+        shares[wanted[move]] += share
+    assert shares == pytest.approx({2: 0.7, 3: 0.1, 4: 0.1, 5: 0.1})
+
+
+def test_another_question_is_asked_of_the_same_events() -> None:
+    one, everything = (st.task(f"hands[{which}]").sample(20, 5).inputs for which in ("query=3", "items=all"))
+    assert np.array_equal(one, everything)
+
+
+def test_the_sentences_of_people() -> None:
+    roles, hands = st.task("roles[n=4]"), st.task("hands[n=3]")
+    assert [roles.symbol_text(symbol) for symbol in (0, 3)] == [
+        "Ann and Ben swap jobs", "jobs go round from Ann to Ben to Cleo to Dora to Ann"
+    ]  # fmt: skip
+    assert [hands.symbol_text(symbol) for symbol in range(3)] == ["Ann and Ben swap", "Ann and Cleo swap",
+                                                                  "Ben and Cleo swap"]  # fmt: skip
 
 
 # ---- boxes -----------------------------------------------------------------------------------------------------------

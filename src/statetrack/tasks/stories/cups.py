@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from statetrack.errors import BadInput
 from statetrack.tasks.facts import TaskFacts
 from statetrack.tasks.finite import Automaton, FiniteTask, WeightedTask
-
-Arrangement = tuple[int, ...]  # the cup that holds each item; item i starts under cup i
+from statetrack.tasks.stories.arrangements import Arrangement, arrangement, ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,30 +111,3 @@ def _transposition(n: int, a: int, b: int) -> NDArray[np.intp]:
     swapped = np.arange(n)
     swapped[[a, b]] = b, a
     return swapped
-
-
-def ranks(arrangements: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The lexicographic number of each permutation: the sum over i of (later entries that are smaller) * (n-1-i)!.
-
-    >>> ranks(np.array([[0, 1, 2], [1, 2, 0]]))
-    array([0, 3])
-    """
-    n = arrangements.shape[1]
-    total = np.zeros(len(arrangements), np.intp)
-    for i in range(n):
-        smaller = np.sum(arrangements[:, i + 1 :] < arrangements[:, i, None], axis=1)
-        total += smaller * math.factorial(n - 1 - i)
-    return total
-
-
-def arrangement(rank: int, n: int) -> Arrangement:
-    """The permutation with this lexicographic number.
-
-    >>> arrangement(3, 3)
-    (1, 2, 0)
-    """
-    left, cups = list(range(n)), []
-    for i in range(n):
-        at, rank = divmod(rank, math.factorial(n - 1 - i))
-        cups.append(left.pop(at))
-    return tuple(cups)

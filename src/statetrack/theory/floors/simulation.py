@@ -59,9 +59,7 @@ class _Guess:
 
     def __init__(self, see: Callable[[Batch], NDArray[Any]], chosen: Batch, classes: int) -> None:
         self.see, seen, asked = see, see(chosen), chosen.mask.astype(bool)
-        kinds = int(seen.max()) + 1
-        counts = np.bincount(seen[asked] * classes + chosen.targets[asked], minlength=kinds * classes)
-        self.answers = counts.reshape(kinds, classes).argmax(axis=1)
+        self.answers = _most_frequent(seen[asked], chosen.targets[asked], int(seen.max()) + 1, classes)
 
     def right(self, batch: Batch) -> NDArray[np.bool_]:
         """Where the guess is asked for and right; what was never seen gets the answer 0."""
@@ -70,6 +68,18 @@ class _Guess:
         guess = np.where(known, self.answers[np.where(known, seen, 0)], 0)
         right: NDArray[np.bool_] = (guess == batch.targets) & batch.mask.astype(bool)
         return right
+
+
+def _most_frequent(seen: NDArray[Any], answers: NDArray[Any], kinds: int, classes: int) -> NDArray[Any]:
+    """For each kind of what is seen the answer that came most often, the least of several; 0 where none came."""
+    pairs = seen.astype(np.int64) * classes + answers
+    if kinds * classes <= VALUES:
+        return np.bincount(pairs, minlength=kinds * classes).reshape(kinds, classes).argmax(axis=1)
+    there, counts = np.unique(pairs, return_counts=True)  # most classes come nowhere: a table would be mostly empty
+    last_wins = there[np.lexsort((-there, counts))]
+    found = np.zeros(kinds, np.int64)
+    found[last_wins // classes] = last_wins % classes
+    return found
 
 
 def _better(position: _Guess, symbol: _Guess, chosen: Batch, scored: Batch) -> Scored:
