@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from statetrack.formatting import plural
 from statetrack.progress import progress
 
 ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
+STANDARD_OUTPUT = Path("-")
 
 
 def command(
@@ -25,11 +27,16 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal rows.")] = 0,
     split: Annotated[str | None, typer.Option(help="train, validation or test; original for track_the_stat.*")] = None,
-    out: Annotated[Path | None, typer.Option(help="The file to write: FILE.jsonl or FILE.parquet.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write, FILE.jsonl or FILE.parquet; - for JSON lines here.")
+    ] = None,
     hf: Annotated[Path | None, typer.Option(help="The folder to write, for datasets.load_from_disk.")] = None,
     convention: Annotated[
         str, typer.Option(help="Groups: mathematical (p_n ∘ ... ∘ p_1) or published (p_1 ∘ ... ∘ p_n).")
     ] = "mathematical",
+    prefixes: Annotated[
+        bool, typer.Option("--prefixes", help="Groups: a column targets, with the answer after every input.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the data set that --hf DIR holds.")] = False,
 ) -> None:
     """Write a task's rows with their exact answers, the same bytes every time.
@@ -39,7 +46,7 @@ def command(
     from statetrack import tasks
     from statetrack.data.lengths import Lengths
     from statetrack.data.rows import ORIGINAL
-    from statetrack.data.write import DataRequest, write
+    from statetrack.data.write import DataRequest, write, write_lines
 
     chosen = tasks.task(task)
     original = ORIGINAL in chosen.splits
@@ -47,7 +54,10 @@ def command(
         raise BadInput(f"{chosen.name} needs a length: --length 500, --length 64,128 or --length 3..1024")
     lengths = Lengths.read(length or ORIGINAL_LENGTH)
     chosen_split = split or (ORIGINAL if original else "train")
-    request = DataRequest(chosen, lengths, count=count, seed=seed, split=chosen_split, convention=convention)
+    request = DataRequest(chosen, lengths, count, seed, chosen_split, convention, prefixes)
+    if out == STANDARD_OUTPUT and hf is None:
+        write_lines(request, sys.stdout.buffer)
+        return
     untouched = Interrupted(f"nothing was written: {out or hf} is as it was", goes_on=False)
     with telling(lambda: untouched), progress("words bar count left", chosen.name, count) as move:
         write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows), overwrite=overwrite)

@@ -66,7 +66,13 @@ class SplitCounts:
         targets, target_inside = id_map.codes(rows.targets)
         whole = np.logical_and.reduceat(inside, rows.starts[:-1]) & target_inside
         self.outside.add(~whole, rows.first, lambda row: _first_outside(rows, row, inside))
-        mathematical, published = follows(id_map.images, codes, rows.starts, targets)
+        prefixes = None
+        if rows.prefixes is not None:
+            prefixes, known = id_map.codes(rows.prefixes)
+            strange = ~np.logical_and.reduceat(known, rows.starts[:-1])
+            self.outside.add(strange & whole, rows.first, lambda row: _first_strange(rows, row, known))
+            whole &= ~strange
+        mathematical, published = follows(id_map.images, codes, rows.starts, targets, prefixes)
         self.mathematical += int((mathematical & ~published & whole).sum())
         self.published += int((published & ~mathematical & whole).sum())
         self.both += int((mathematical & published & whole).sum())
@@ -115,6 +121,13 @@ def _first_outside(rows: RowChunk, row: int, inside: NDArray[np.bool_]) -> int:
     begin, end = rows.starts[row], rows.starts[row + 1]
     wrong = np.flatnonzero(~inside[begin:end])
     return int(rows.ids[begin + wrong[0]]) if len(wrong) else int(rows.targets[row])
+
+
+def _first_strange(rows: RowChunk, row: int, known: NDArray[np.bool_]) -> int:
+    """The first answer of a row, among those after every ID, that the map does not hold."""
+    assert rows.prefixes is not None
+    begin, end = rows.starts[row], rows.starts[row + 1]
+    return int(rows.prefixes[begin + np.flatnonzero(~known[begin:end])[0]])
 
 
 def marks(rows: RowChunk) -> NDArray[np.uint64]:

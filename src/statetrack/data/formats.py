@@ -44,16 +44,21 @@ class JsonLines(Format):
     """One JSON object per line, as json.dumps writes it."""
 
     def write(self, rows: int, chunk: Chunk) -> None:
-        pieces, varying = [], []
-        for name, column in chunk.items():
-            text = column.json()
-            pieces.append(
-                json.dumps(name).encode() + b": " + (text.replace(b"%", b"%%") if isinstance(text, bytes) else b"%b")
-            )
-            if not isinstance(text, bytes):
-                varying.append(text)
-        line = b"{" + b", ".join(pieces) + b"}\n"
-        self.file.write(b"".join([line % values for values in zip(*varying)]))
+        self.file.write(json_lines(chunk))
+
+
+def json_lines(chunk: Chunk) -> bytes:
+    """The rows of a chunk as JSON, a line for each."""
+    pieces, varying = [], []
+    for name, column in chunk.items():
+        text = column.json()
+        pieces.append(
+            json.dumps(name).encode() + b": " + (text.replace(b"%", b"%%") if isinstance(text, bytes) else b"%b")
+        )
+        if not isinstance(text, bytes):
+            varying.append(text)
+    line = b"{" + b", ".join(pieces) + b"}\n"
+    return b"".join([line % values for values in zip(*varying)])
 
 
 class ArrowFormat(Format):

@@ -11,6 +11,8 @@ Permutations are composed as image arrays, without any table of the group, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,20 +22,30 @@ from statetrack.tasks.groups.permutations import Images
 Flags = NDArray[np.bool_]
 
 
-def follows(images: Images, codes: NDArray[np.intp], starts: Starts, targets: NDArray[np.intp]) -> tuple[Flags, Flags]:
+def follows(
+    images: Images, codes: NDArray[np.intp], starts: Starts, targets: NDArray[np.intp],
+    prefixes: NDArray[np.intp] | None = None,
+) -> tuple[Flags, Flags]:  # fmt: skip
     """For every row, whether its target is the mathematical and whether it is the published product.
 
     `codes` are rows of `images`, those of each sequence from its start to the next one's; there is one of `targets` for
-    each sequence.
+    each sequence. Where there are `prefixes`, one for each code, all of those of a row have to be right as well.
     """
     order = np.argsort(-np.diff(starts), kind="stable")  # longest first: rows still running are always the first ones
-    by_time = _by_time(codes, starts, order)
-    forward, backward = _products(images, by_time, np.diff(starts)[order])
-    wanted = images[targets[order]]
-    mathematical, published = np.empty(len(order), bool), np.empty(len(order), bool)
-    mathematical[order] = (forward == wanted).all(axis=1)
-    published[order] = (backward == wanted).all(axis=1)
-    return mathematical, published
+    lengths = np.diff(starts)[order]
+    forward = np.tile(np.arange(images.shape[1], dtype=np.uint8), (len(order), 1))
+    backward = forward.copy()
+    mathematical, published = np.ones(len(order), bool), np.ones(len(order), bool)
+    answers = None if prefixes is None else _by_time(prefixes, starts, order)
+    for t, rows in enumerate(_steps(images, _by_time(codes, starts, order), lengths, forward, backward)):
+        if answers is not None:
+            here = images[answers[t, :rows]]
+            mathematical[:rows] &= (forward[:rows] == here).all(axis=1)
+            published[:rows] &= (backward[:rows] == here).all(axis=1)
+    wanted, back = images[targets[order]], np.argsort(order)
+    mathematical &= (forward == wanted).all(axis=1)
+    published &= (backward == wanted).all(axis=1)
+    return mathematical[back], published[back]
 
 
 def _by_time(codes: NDArray[np.intp], starts: Starts, order: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -45,14 +57,15 @@ def _by_time(codes: NDArray[np.intp], starts: Starts, order: NDArray[np.intp]) -
     return by_time
 
 
-def _products(images: Images, by_time: NDArray[np.intp], lengths: NDArray[np.int64]) -> tuple[Images, Images]:
+def _steps(
+    images: Images, by_time: NDArray[np.intp], lengths: NDArray[np.int64], forward: Images, backward: Images
+) -> Iterator[int]:
+    """Take the products one step on, in place, again and again: how many rows, the first ones, had that step."""
     degree = images.shape[1]
     flat = images.reshape(-1)
-    forward = np.tile(np.arange(degree, dtype=np.uint8), (len(lengths), 1))
-    backward = forward.copy()
     row_starts = np.arange(len(lengths), dtype=np.intp)[:, None] * degree
     running = np.searchsorted(-lengths, -np.arange(len(by_time)), side="left")  # rows longer than t
     for step, rows in zip(by_time, running):
         forward[:rows] = flat.take(step[:rows, None] * degree + forward[:rows])
         backward[:rows] = backward.reshape(-1).take(row_starts[:rows] + images.take(step[:rows], axis=0))
-    return forward, backward
+        yield int(rows)

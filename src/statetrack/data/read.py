@@ -6,6 +6,7 @@ from 1.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -22,9 +23,10 @@ from statetrack.errors import BadInput, need
 from statetrack.tasks.base import SPLITS
 
 ENDINGS = (".jsonl", ".parquet")
-SEQUENCE, TARGET = "input_sequence", "target"
+SEQUENCE, TARGET, PREFIXES = "input_sequence", "target", "targets"
 DECLARED = ("sequence_length", "group_degree", "group_order", "group_type")
 CHUNK_ROWS = 2048
+MOST_ID = 10**18
 SPLIT_NAMES = {"train": "train", "test": "test", "val": "validation", "dev": "validation"}
 
 
@@ -37,6 +39,7 @@ class RowChunk:
     starts: Starts
     targets: NDArray[np.int64]
     declared: dict[str, list[Any]]
+    prefixes: NDArray[np.int64] | None = None  # the answer after every ID, where the data set has them
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -184,7 +187,7 @@ def _json_row(file: Path, number: int, line: str) -> dict[str, Any]:
 
 def _turned(objects: list[dict[str, Any]]) -> Columns:
     """Rows to columns; what a row does not say is None."""
-    names = [name for name in DECLARED if any(name in row for row in objects)]
+    names = [name for name in (PREFIXES, *DECLARED) if any(name in row for row in objects)]
     return {name: [row.get(name) for row in objects] for name in (SEQUENCE, TARGET, *names)}
 
 
@@ -197,7 +200,7 @@ def _arrow_columns(file: Path) -> Iterator[tuple[int, Columns]]:
             for name in (SEQUENCE, TARGET):
                 if name not in there:
                     raise BadInput(f"{file}, row {first}: no column {name!r}; there are {', '.join(there)}")
-            names = [name for name in (SEQUENCE, TARGET, *DECLARED) if name in there]
+            names = [name for name in (SEQUENCE, TARGET, PREFIXES, *DECLARED) if name in there]
             for begin in range(0, batch.num_rows, CHUNK_ROWS):
                 part = batch.slice(begin, CHUNK_ROWS)
                 yield first, {name: part.column(name).to_pylist() for name in names}
@@ -225,7 +228,18 @@ def _read_numbers(file: Path, first: int, before: int, columns: Columns) -> RowC
     if len(several):
         raise BadInput(f"{file}, row {first + several[0]}: {TARGET} should be the number of one element")
     declared = {name: columns[name] for name in DECLARED if name in columns}
-    return RowChunk(before + 1, ids, starts, targets, declared)
+    return RowChunk(before + 1, ids, starts, targets, declared, _prefixes(file, first, columns, starts))
+
+
+def _prefixes(file: Path, first: int, columns: Columns, starts: Starts) -> NDArray[np.int64] | None:
+    """The column of lists with an answer for every ID of the sequence."""
+    if PREFIXES not in columns:
+        return None
+    for row, (answers, length) in enumerate(zip(columns[PREFIXES], np.diff(starts).tolist())):
+        whole = isinstance(answers, list) and all(type(answer) is int and 0 <= answer < MOST_ID for answer in answers)
+        if not whole or len(answers) != length:
+            raise BadInput(f"{file}, row {first + row}: {PREFIXES} should be a list of {length} numbers of elements")
+    return np.fromiter(itertools.chain.from_iterable(columns[PREFIXES]), np.int64, int(starts[-1]))
 
 
 def _numbers(file: Path, first: int, columns: Columns, name: str) -> tuple[NDArray[np.int64], Starts]:

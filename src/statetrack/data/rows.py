@@ -5,6 +5,9 @@ tasks over plain numbers `seed`, `numbers` and `answers`, every other task `inpu
 
 Their `seed` is what makes the row again: in the split "original" the row's own sample seed, elsewhere the data
 set's seed, with the row's number in it as `row`. Where no answer is asked for, a list of answers holds null.
+
+The published columns of a group have the last answer alone. With `prefixes` a column `targets` holds the answer after
+every input.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ class DataRequest:
     seed: int = 0
     split: str = "train"
     convention: str = "mathematical"
+    prefixes: bool = False
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.seed < 0:
@@ -55,6 +59,10 @@ class DataRequest:
             raise BadInput(f"convention {self.convention!r} should be one of {', '.join(CONVENTIONS)}")
         if self.convention != "mathematical" and self.group is None:
             raise BadInput(f"convention {self.convention!r} is for groups, and {self.task.name} is not one")
+        if self.prefixes and self.group is None:
+            raise BadInput(f"prefixes are for groups; the rows of {self.task.name} hold all of their answers anyway")
+        if self.prefixes and self.task.ask == "end":
+            raise BadInput(f"{self.task.name} asks at the end alone, and prefixes hold every answer")
 
     @property
     def group(self) -> Group | None:
@@ -72,14 +80,15 @@ class DataRequest:
         lengths = self.lengths.of(self.task, self.seed, self.split, indices)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         inputs = np.empty(starts[-1], np.int32)
-        targets = np.empty(len(indices) if self.group else starts[-1], np.int32)
+        targets = np.empty(starts[-1], np.int32)
         for batch in _by_length(lengths):
             drawn = self.task.rows(lengths[batch], indices[batch], self.seed, self.split)
             _put(inputs, starts, batch, drawn)
-            if self.group:
-                targets[batch] = self._products(drawn, lengths[batch])
+            if self.group and not self.prefixes:
+                targets[starts[batch + 1] - 1] = self._products(drawn, lengths[batch])
             else:
-                _put(targets, starts, batch, self._answers(drawn, lengths[batch]))
+                answers = self._prefix_products(drawn) if self.group else self._answers(drawn, lengths[batch])
+                _put(targets, starts, batch, answers)
         if self.group:
             return self._group_columns(inputs, starts, targets, lengths)
         return self._stream_columns(indices, inputs, starts, targets) if self.task.numbers else {
@@ -94,6 +103,17 @@ class DataRequest:
         products: Ints = self.task.run(drawn).targets[np.arange(len(drawn)), lengths - 1]
         return products
 
+    def _prefix_products(self, drawn: Ints) -> Ints:
+        """The product after every input; the published one grows at its other end, p_1 ∘ ... ∘ p_t."""
+        if self.convention == "mathematical":
+            return self.task.run(drawn).targets
+        assert self.group is not None
+        products = np.empty_like(drawn)
+        so_far = np.zeros(len(drawn), np.int32)
+        for t, element in enumerate(drawn.T):
+            products[:, t] = so_far = self.group.then(element, so_far)
+        return products
+
     def _answers(self, drawn: Ints, lengths: NDArray[np.int64]) -> Ints:
         """The class after every input, or the code of the gap where none is asked for."""
         run = self.task.run(drawn)
@@ -104,13 +124,16 @@ class DataRequest:
 
     def _group_columns(self, inputs: Ints, starts: Starts, targets: Ints, lengths: NDArray[np.int64]) -> Chunk:
         assert isinstance(self.task, GroupTask)
+        every: Chunk = {"targets": Listed(self._inputs, targets, starts)} if self.prefixes else {}
+        last = targets[starts[1:] - 1]
         return {
             "input_sequence": Joined(self._inputs, inputs, starts),
-            "target": Joined(self._inputs, targets, np.arange(len(targets) + 1)),
+            "target": Joined(self._inputs, last, np.arange(len(last) + 1)),
             "sequence_length": Whole(lengths),
             "group_degree": Same(self.task.group_object.degree),
             "group_order": Same(self.task.group_object.order),
             "group_type": Same(family(self.task.group)),
+            **every,
         }
 
     def _stream_columns(self, indices: NDArray[np.int64], inputs: Ints, starts: Starts, targets: Ints) -> Chunk:

@@ -11,15 +11,15 @@ import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from statetrack.data.formats import ARROW_FILE, ArrowStream, Format, by_ending, describe_folder
+from statetrack.data.formats import ARROW_FILE, ArrowStream, Format, by_ending, describe_folder, json_lines
 from statetrack.data.rows import Chunk, DataRequest
 from statetrack.errors import BadInput
 from statetrack.files import check_parent, clean, together
 from statetrack.tasks.groups import Group
 
-__all__ = ["METADATA", "DataRequest", "beside", "write"]
+__all__ = ["METADATA", "DataRequest", "beside", "write", "write_lines"]
 
 METADATA = "metadata.json"
 FOLDER_FILES = {ARROW_FILE, "state.json", "dataset_info.json", METADATA}
@@ -52,6 +52,13 @@ def write(
         _check_folder(hf, overwrite)
         return _write_folder(request, hf, progress)
     return _write_file(request, Path(out or ""), progress)
+
+
+def write_lines(request: DataRequest, file: BinaryIO) -> None:
+    """Write the rows as JSON lines to an open file, such as the standard output, and nothing else."""
+    for _, chunk in request.chunks():
+        file.write(json_lines(chunk))
+    file.flush()
 
 
 def _write_file(request: DataRequest, out: Path, progress: Progress) -> str:
@@ -125,6 +132,7 @@ def _write_metadata(path: Path, request: DataRequest, data: str, sha256: str) ->
     }
     if request.group is not None:
         fields |= {"group": request.group.name, "convention": request.convention}
+        fields |= {"prefixes": True} if request.prefixes else {}
     text = json.dumps(fields, indent=2)
     with path.open("w", encoding="utf-8") as file:
         if request.group is None:
