@@ -173,6 +173,8 @@ def test_hf_folder_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     out(["data", "a5", "--length", "9", "--count", "50", "--hf", str(folder), "--convention", "published"], capsys)
     assert len(datasets.load_from_disk(str(folder))) == 50
     assert json.loads(out(["audit", str(folder), "--json"], capsys))["labels"]["follows"] == "published"
+    text = out(["audit", str(folder)], capsys)  # clean, since it says so itself: and yet the prompt says otherwise
+    assert "clean: nothing is wrong\nwarning: labels follow p_1 ∘ ... ∘ p_n and the benchmark's prompt asks for" in text
     assert main(["data", "a5", "--length", "9", "--count", "60", "--hf", str(folder)]) == 2
     assert f"{folder} holds a data set already; --overwrite" in capsys.readouterr().err
     out(["data", "a5", "--length", "9", "--count", "60", "--hf", str(folder), "--overwrite"], capsys)

@@ -181,6 +181,9 @@ def test_what_statetrack_writes_is_clean(tmp_path: Path, name: str, convention: 
     write(DataRequest(task(name), Lengths.read("10..60"), 200, seed=1, split="test", convention=convention), **place)
     result = audit(tmp_path / form)
     assert result.findings == []
+    beware = [f"labels follow p_1 ∘ ... ∘ p_n and the benchmark's prompt asks for p_n ∘ ... ∘ p_1: by the prompt "
+              f"{result.facts['labels']['published']} of 200 labels are wrong"]  # fmt: skip
+    assert result.warnings == result.facts["warnings"] == (beware if convention == "published" else [])
     assert result.facts["rows"] == {"test": 200}
     assert result.facts["labels"]["follows"] == convention
     assert result.facts["group"]["claimed"] == task(name).label.removesuffix("_composition")

@@ -20,7 +20,7 @@ CONVENTION = {
 
 def command(
     path: Annotated[
-        Path, typer.Argument(help="A .jsonl or .parquet file, a folder of them, or one for load_from_disk.")
+        Path, typer.Argument(help="A .jsonl or .parquet file, a folder of them or for load_from_disk, hub:OWNER/NAME.")
     ],
     group: Annotated[str | None, typer.Option(help="The group it should be, where its name does not say.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -37,7 +37,8 @@ def command(
     if as_json:
         print_json(result.facts)
     else:
-        say("\n".join([*_lines(result.facts), *_findings(result.findings)]))
+        warnings = [f"warning: {warning}" for warning in result.warnings]
+        say("\n".join([*_lines(result.facts), *_findings(result.findings), *warnings]))
     return 0 if result.clean else 1
 
 

@@ -1,6 +1,6 @@
 """Audit a data set in the published schema: what its labels follow, which group it is, and what else does not fit.
 
-audit(Path("q8"))      .facts: everything counted      .findings: what is wrong, one line each
+audit(Path("q8"))   .facts: everything counted   .findings: what is wrong, one line each   .warnings: what to beware of
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ RULES = {"mathematical": "p_n ∘ ... ∘ p_1", "published": "p_1 ∘ ... ∘ p_
 
 @dataclass(frozen=True)
 class Audit:
-    """Everything that was counted, ready for JSON, and what is wrong, one line each."""
+    """Everything that was counted, ready for JSON; what is wrong, and what is as it says but would be scored wrongly
+    if nobody knew, one line each.
+    """
 
     facts: dict[str, Any]
     findings: list[str]
+    warnings: list[str]
 
     @property
     def clean(self) -> bool:
@@ -56,7 +59,8 @@ def audit(path: Path, group_name: str | None = None) -> Audit:
     for name, (counted, wrong) in sections:
         facts[name] = counted
         findings += wrong
-    return Audit({**facts, "findings": findings}, findings)
+    warnings = _against_the_prompt(facts["labels"], _rows(tallies))
+    return Audit({**facts, "findings": findings, "warnings": warnings}, findings, warnings)
 
 
 Section = tuple[dict[str, Any], list[str]]
@@ -147,6 +151,16 @@ def _reversed_labels(followed: str, declared: str, counts: dict[str, int], rows:
     if counts[other]:
         wrong.append(f"labels of {plural(counts[other], 'row')} follow the other convention, {RULES[other]}")
     return wrong
+
+
+def _against_the_prompt(labels: dict[str, Any], rows: int) -> list[str]:
+    """Whether the labels, rightly declared or not, are those of the convention that the prompt does not ask for."""
+    if labels["follows"] != "published":
+        return []
+    return [
+        f"labels follow {RULES['published']} and the benchmark's prompt asks for {RULES['mathematical']}: by the "
+        f"prompt {labels['published']} of {plural(rows, 'label')} are wrong"
+    ]
 
 
 def _ids(id_map: PermutationMap, tallies: dict[str, SplitCounts]) -> Section:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from statetrack.data.hub import located
 from statetrack.data.text import NotNumbers, Starts, numbers
 from statetrack.data.write import METADATA, beside
 from statetrack.errors import BadInput, need
@@ -66,14 +67,15 @@ class DataSet:
 
 
 def find(path: Path) -> DataSet:
-    """What lies at a path."""
-    if not path.exists():
+    """What lies at a path, or on the hub under a name such as hub:OWNER/NAME."""
+    place = located(path)
+    if not place.exists():
         raise BadInput(f"{path} does not exist")
-    splits = {_split_of(path): [path]} if path.is_file() else _in_order(_splits_in(path))
-    metadata_path = _metadata_path(path, [file for files in splits.values() for file in files])
+    splits = {_split_of(place): [place]} if place.is_file() else _in_order(_splits_in(place))
+    metadata_path = _metadata_path(place, [file for files in splits.values() for file in files])
     metadata = _load(metadata_path) if metadata_path else {}
-    if path.is_file() and "split" in metadata:
-        splits = {str(metadata["split"]): [path]}
+    if place.is_file() and "split" in metadata:
+        splits = {str(metadata["split"]): [place]}
     return DataSet(path, splits, metadata, metadata_path)
 
 

@@ -17,6 +17,7 @@ from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval.definitions import files, task_name
 from statetrack.integrations.lm_eval.options import HarnessOptions
 from statetrack.tasks.groups import selector as selector_of
+from tests.data.hub_stand_in import standing_in
 from tests.integrations.lm_eval.scripted_models import Scripted, compose, sequence, symmetric_by_id
 
 Evaluate = Callable[..., dict[str, Any]]
@@ -165,6 +166,43 @@ def test_a_defective_set_says_so_and_can_be_mended(
     assert found["results"]["s3_composition"]["acc,none"] == 1  # scored by the labels that are published
     right = evaluate(solver(folder, False), ["s3_composition"], {**options, "labels": "right"})
     assert right["results"]["s3_composition"]["acc,none"] == 1
+
+
+BEWARE = "labels follow p_1 ∘ ... ∘ p_n and the benchmark's prompt asks for p_n ∘ ... ∘ p_1: by the prompt "
+
+
+def test_labels_of_the_other_convention_than_the_prompt_s_are_warned_of_though_they_say_so(
+    evaluate: Evaluate, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "s3"
+    publish(folder, True, [5, 10, 15, 20, 25] * 8)
+    metadata = json.loads((folder / "metadata.json").read_text())
+    (folder / "metadata.json").write_text(json.dumps({**metadata, "convention": "published"}))
+    by_the_prompt = solver(folder, False)
+    with caplog.at_level(logging.WARNING):
+        found = evaluate(by_the_prompt, ["s3_composition"], {"data": str(folder)})
+    (warning,) = found["configs"]["s3_composition"]["metadata"]["findings"]
+    wrong = round(40 * (1 - found["results"]["s3_composition"]["acc,none"]))  # of answers that are right by the prompt
+    assert warning == f"{BEWARE}{wrong} of 40 labels are wrong"
+    assert f"{folder}: {warning}" in [record.getMessage() for record in caplog.records]
+    right = evaluate(by_the_prompt, ["s3_composition"], {"data": str(folder), "labels": "right"})
+    assert right["configs"]["s3_composition"]["metadata"]["findings"] == []
+    assert right["results"]["s3_composition"]["acc,none"] == 1
+
+
+def test_published_data_by_name_on_the_hub(evaluate: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with standing_in(tmp_path / "cache", monkeypatch) as hub:
+        for name in ("s3_data", "a3_data"):
+            publish(tmp_path / "all" / name, False, [5, 10, 15])
+        hub.put("somebody/groups", tmp_path / "all", "data/")
+        model = solver(tmp_path / "all" / "s3_data", False)
+        for data in ("hub:somebody/groups", "hub:somebody/groups/data/s3_data"):
+            found = evaluate(model, ["s3_composition"], {"data": data})
+            assert found["results"]["s3_composition"]["acc,none"] == 1
+            assert found["n-samples"]["s3_composition"]["effective"] == 3
+        assert not any("a3_data" in path for path in hub.fetched)
+        with pytest.raises(BadInput, match="the hub has no data set of that name"):
+            evaluate(model, ["s3_composition"], {"data": "hub:somebody/else"})
 
 
 def test_data_that_is_not_there_is_refused(evaluate: Evaluate, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statetrack.data.audit import audit
+from statetrack.data.hub import located
 from statetrack.data.identify import claim
 from statetrack.data.maps import KEY, PermutationMap
 from statetrack.data.read import DataSet, RowChunk, find
@@ -21,15 +22,19 @@ from statetrack.integrations.lm_eval.documents import Document, document, spread
 from statetrack.tasks.groups import group
 
 log = logging.getLogger(LOGGER)
+NAME_ENDINGS = ("", "_data", "_composition")
 DEPTH = 3  # folders below the given one in which a group's data is looked for
 
 
 def read(
     path: Path, name: str, per_length: int, labels: str, lengths: Sequence[int] = LENGTHS
 ) -> tuple[list[Document], list[str]]:
-    """The first rows of every length in a group's test data, at most `per_length` of each; what its audit found."""
+    """The first rows of every length in a group's test data, at most `per_length` of each; what its audit found, and
+    with labels as published whether they answer the prompt.
+    """
     place = locate(path, name)
-    findings = audit(place, name).findings
+    audited = audit(place, name)
+    findings = audited.findings + (audited.warnings if labels == "published" else [])
     for finding in findings:
         log.warning("%s: %s", place, finding)
     data = find(place)
@@ -53,11 +58,14 @@ def _some(lengths: Sequence[int]) -> str:
 
 
 def locate(path: Path, name: str) -> Path:
-    """A group's data: below the path under its name (`s5`, `s5_data`, `data/s5.parquet`), or the path itself."""
-    if not path.exists():
+    """A group's data: below the path under its name (`s5`, `s5_data`, `data/s5.parquet`), or the path itself; from the
+    hub its files alone are fetched where they have its name.
+    """
+    root = located(path, stems=[f"{name}{ending}" for ending in NAME_ENDINGS])
+    if not root.exists():
         raise BadInput(f"data: {path} does not exist")
-    named = re.compile(rf"{re.escape(name)}(_data|_composition)?(\.jsonl|\.parquet)?", re.IGNORECASE)
-    matches = sorted(place for place in _below(path, DEPTH) if named.fullmatch(place.name))
+    named = re.compile(rf"{re.escape(name)}({'|'.join(NAME_ENDINGS)})(\.jsonl|\.parquet)?", re.IGNORECASE)
+    matches = sorted(place for place in _below(root, DEPTH) if named.fullmatch(place.name))
     if len(matches) > 1:
         raise BadInput(f"data: {path} holds {name} more than once: {', '.join(map(str, matches))}")
     if matches:
