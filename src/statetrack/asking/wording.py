@@ -41,6 +41,8 @@ class Wording:
 
     def message(self, symbols: Sequence[int]) -> str:
         """Several inputs side by side."""
+        if len(symbols) == 1:  # as in most dialogues, at every turn
+            return self.symbol(symbols[0])
         texts = [self.symbol(symbol) for symbol in symbols]
         plain = all(" " not in text for text in texts)
         return (" " if plain else ", ").join(texts)
