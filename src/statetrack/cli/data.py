@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from statetrack.cli.output import say
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.progress import progress
+
+if TYPE_CHECKING:
+    from statetrack.data.rows import DataRequest
 
 ORIGINAL_LENGTH = "300"  # of a Track the Stat episode
 STANDARD_OUTPUT = Path("-")
@@ -37,7 +40,14 @@ def command(
     prefixes: Annotated[
         bool, typer.Option("--prefixes", help="Groups: a column targets, with the answer after every input.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the data set that --hf DIR holds.")] = False,
+    hub: Annotated[
+        str | None, typer.Option(help="The data set to push to, OWNER/NAME on the Hugging Face hub, with a card.")
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", help="For --hub: a new data set is private.")] = False,
+    licence: Annotated[str, typer.Option(help="For --hub: what the card says.")] = "apache-2.0",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the data set of --hf DIR, or the split of --hub.")
+    ] = False,
 ) -> None:
     """Write a task's rows with their exact answers, the same bytes every time.
 
@@ -55,6 +65,9 @@ def command(
     lengths = Lengths.read(length or ORIGINAL_LENGTH)
     chosen_split = split or (ORIGINAL if original else "train")
     request = DataRequest(chosen, lengths, count, seed, chosen_split, convention, prefixes)
+    if hub is not None:
+        _push(request, hub, out or hf, private, licence, overwrite)
+        return
     if out == STANDARD_OUTPUT and hf is None:
         write_lines(request, sys.stdout.buffer)
         return
@@ -62,3 +75,14 @@ def command(
     with telling(lambda: untouched), progress("words bar count left", chosen.name, count) as move:
         write(request, out=out, hf=hf, progress=lambda rows: move(advance=rows), overwrite=overwrite)
     say(f"{out or hf}: {plural(count, 'row')} of {chosen.name}")
+
+
+def _push(request: DataRequest, repo: str, other: Path | None, private: bool, licence: str, overwrite: bool) -> None:
+    from statetrack.data.publish import publish
+
+    if other is not None:
+        raise BadInput("a data set goes to a file, a folder or the hub: give one of --out, --hf and --hub")
+    untouched = Interrupted(f"nothing was pushed to {repo}", goes_on=False)
+    with telling(lambda: untouched), progress("words bar count left", request.task.name, request.count) as move:
+        address = publish(request, repo, private or None, overwrite, licence, lambda rows: move(advance=rows))
+    say(f"{address}: {plural(request.count, 'row')} of {request.task.name}, split {request.split}")

@@ -19,7 +19,7 @@ from statetrack.errors import BadInput
 from statetrack.files import check_parent, clean, together
 from statetrack.tasks.groups import Group
 
-__all__ = ["METADATA", "DataRequest", "beside", "write", "write_lines"]
+__all__ = ["METADATA", "DataRequest", "beside", "quiet", "write", "write_lines"]
 
 METADATA = "metadata.json"
 FOLDER_FILES = {ARROW_FILE, "state.json", "dataset_info.json", METADATA}
@@ -31,7 +31,7 @@ def beside(data: Path) -> Path:
     return data.with_name(data.name + ".meta.json")
 
 
-def _quiet(rows: int) -> None:
+def quiet(rows: int) -> None:
     """Tell nobody."""
 
 
@@ -39,7 +39,7 @@ def write(
     request: DataRequest,
     out: Path | None = None,
     hf: Path | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     overwrite: bool = False,
 ) -> str:
     """Write the data set to the file `out` or the folder `hf`, tell `progress` of rows as they are done; its sha256.
