@@ -140,7 +140,9 @@ class Episode:
         if reply.failure:
             return self.interrupt(reply.failure, reply.detail)
         turn = self.dialogue.turns[self.at]
-        reply = replace(reply, text=sendable(reply.text), reasoning=sendable(reply.reasoning))
+        text, reasoning = sendable(reply.text), sendable(reply.reasoning)
+        if (text, reasoning) != (reply.text, reply.reasoning):
+            reply = replace(reply, text=text, reasoning=reasoning)
         if not self.counts(reply):
             most = self.dialogue.rules.most_tokens
             at = "by its server" if most is None else f"at {most} tokens"

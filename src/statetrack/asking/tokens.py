@@ -32,7 +32,13 @@ class Tokens:
     reasoning: int = 0
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(**{kind: count + getattr(other, kind) for kind, count in vars(self).items()})
+        return Tokens(
+            self.sent + other.sent,
+            self.new + other.new,
+            self.cached + other.cached,
+            self.generated + other.generated,
+            self.reasoning + other.reasoning,
+        )
 
     def to_dict(self) -> dict[str, int]:
         return asdict(self)
