@@ -222,6 +222,22 @@ def test_the_sentences_of_people() -> None:
                                                                   "Ben and Cleo swap"]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hands[n=9]", r"hands: n=9 should lie in 2\.\.8"),
+        ("hands[items=some]", "hands: items=some should be 'one' or 'all'"),
+        ("hands[query=5]", r"hands: query=5 should lie in 0\.\.4"),
+        ("roles[n=2]", r"roles: n=2 should lie in 3\.\.8"),
+        ("roles[n=7,events=all]", r"roles: n=7 should lie in 3\.\.6"),
+        ("roles[events=swaps]", "roles: events=swaps should be 'generators' or 'all'"),
+    ],
+)
+def test_people_that_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(st.BadInput, match=said):
+        st.task(text)
+
+
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 
 

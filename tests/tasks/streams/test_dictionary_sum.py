@@ -157,3 +157,16 @@ def test_the_most_frequent_of_many_classes_is_that_of_few() -> None:
     few = _most_frequent(seen, answers, 9, 6)
     assert np.array_equal(_most_frequent(seen, answers, 9, 2**20), few)
     assert few[7] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dictionary_sum[k=0]", r"k=0 should lie in 1\.\.100000"),
+        ("dictionary_sum[words=101]", r"words=101 should lie in 2\.\.100"),
+        ("dictionary_sum[low=5,high=5]", "low=5 should be less than high=5"),
+    ],
+)
+def test_dictionaries_that_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(st.BadInput, match=said):
+        st.task(text)
