@@ -240,3 +240,14 @@ def test_initial_decays_follow_the_published_ranges() -> None:
     assert 1e-3 <= float(dt.detach().min()) < 1.1e-3
     assert 0.09 < float(dt.detach().max()) <= 0.1001
     assert abs(float(dt.detach().log().mean()) - np.log(0.01)) < 0.1
+
+
+def test_reflections_begin_at_the_rate_that_is_asked_for() -> None:
+    """b is 2 sigmoid(W x + bias): over many tokens it scatters around its start."""
+    import statetrack as st
+
+    for rate in (1.0, 1.75):
+        mixer = st.model("e88-gain-r2", inputs=200, outputs=2, rate=rate).mixers[0]
+        assert torch.allclose(2 * torch.sigmoid(mixer.rate.project.bias), torch.tensor(rate))
+    with pytest.raises(st.BadInput, match="between 0 and 2"):
+        st.model("e88-gain-r2", inputs=2, outputs=2, rate=2.0)
