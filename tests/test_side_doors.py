@@ -135,11 +135,14 @@ PROVIDERS = {
 }
 
 
-@pytest.mark.parametrize(("named", "settings"), PROVIDERS.items())
-def test_a_sweep_file_sends_no_key_elsewhere_and_makes_no_provider_run_code(named: str, settings: str) -> None:
+@pytest.mark.parametrize(("named", "risky"), PROVIDERS.items())
+def test_a_sweep_file_sends_no_key_elsewhere_and_makes_no_provider_run_code(
+    named: str, risky: str, tmp_path: Path
+) -> None:
+    assert Path.cwd().parent == tmp_path  # a parameter of a fixture's name would take its place
     asked = sweep_of(f"ask:{named}").read_text().replace(f"settings: {SHORT}", "protocol: ask")
     Path("theirs.yaml").write_text(asked)
-    with pytest.raises(BadInput, match=rf"line 2: .* has settings \({settings}\) that may send your key elsewhere"):
+    with pytest.raises(BadInput, match=rf"line 2: .* has settings \({risky}\) that may send your key elsewhere"):
         read("theirs.yaml")
     with trust.trusting(named):
         assert len(read("theirs.yaml").cells) == 1
