@@ -127,3 +127,17 @@ def test_bad_rules_are_refused(rules: dict[str, object], part: str) -> None:
 def test_a_dialogue_without_a_question_is_refused() -> None:
     with pytest.raises(st.BadInput, match="asks nothing in 2 turns"):
         dialogue(st.task("stream.echo[k=3]"), Rules(), 0, 2)
+
+
+@pytest.mark.parametrize(("way", "most"), [("turns", 4096), ("whole", 131_072)])
+def test_what_is_longer_than_can_be_asked_is_refused(way: str, most: int) -> None:
+    with pytest.raises(st.BadInput, match=f"length {most + 1} is more than the {most} "):
+        dialogue(MEDIAN, Rules(way=way), 0, most + 1)
+
+
+def test_the_turns_of_a_long_dialogue_share_their_row() -> None:
+    """Kept for every turn apart, those of 64 samples of 4,096 inputs would take gigabytes."""
+    for distractors in ((), ("streams", "retractions")):
+        turns = dialogue(MEDIAN, Rules(distractors=distractors), 0, 400).turns
+        assert len({id(turn.row) for turn in turns}) < 150
+        assert [len(turn.seen) for turn in turns] == [turn.count for turn in turns]

@@ -57,6 +57,8 @@ OPTIONS = {
     "--together": (["sweep", "demo", "--out", "o", "--together", "99999999"], "should be at most 1024"),
     "--seeds": (["train", "txc", "mlp", "--seeds", "1000000000"], r"should lie in 1\.\.4096"),
     "--set": (["train", "txc", "mlp", "--set", "rates=&a [*a]"], "it stands inside itself"),
+    "ask --length": (["ask", "txc", "--solver", "oracle", "--length", "100000"], "more than the 4096 inputs in turns"),
+    "play --length": (["play", "txc", "--length", "100000"], "more than the 4096 inputs in turns"),
     "--set of many digits": (["train", "txc", "mlp", "--set", f"batch={LONG}"], "should be a whole number"),
 }
 

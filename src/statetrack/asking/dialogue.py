@@ -22,6 +22,8 @@ from statetrack.tasks import Batch, Task
 
 ORIGINAL = "original"
 TURNS, WHOLE = 300, 20  # the length of a sample where none is given
+MOST_TURNS = 4096  # each sends all before it again, so that the tokens grow with the square
+MOST_WHOLE = 2**17  # inputs of one prompt: no context holds more
 CHATTER_RATE, RETRACTION_RATE = 0.25, 0.2
 TAKE_BACK = "Take back the last input."
 REMARKS = (
@@ -36,11 +38,18 @@ REMARKS = (
 
 @dataclass(frozen=True)
 class Turn:
-    """One message of the stream. `seen` are the inputs that count for the answer; without a target nothing is asked."""
+    """One message of the stream. `seen` are the inputs that count for the answer: of a row, which turns share, so many
+    as come first. Without a target nothing is asked.
+    """
 
     text: str
     target: int | None
-    seen: Sequence[int]
+    row: Sequence[int]
+    count: int
+
+    @property
+    def seen(self) -> Sequence[int]:
+        return self.row[: self.count]
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,15 @@ def default_length(rules: Rules) -> int:
     return TURNS if rules.way == "turns" else WHOLE
 
 
+def length_of(rules: Rules, length: int | None) -> int:
+    """The inputs of a sample. More than can be asked are refused (BadInput)."""
+    steps = default_length(rules) if length is None else length
+    most, what = (MOST_TURNS, "inputs in turns") if rules.way == "turns" else (MOST_WHOLE, "inputs of one prompt")
+    if steps > most:
+        raise BadInput(f"length {steps} is more than the {most} {what} that can be asked")
+    return steps
+
+
 def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -> Dialogue:
     """The dialogue of one sample: of Track the Stat's own stream of that seed, elsewhere of a row of the test split.
 
@@ -82,7 +100,7 @@ def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -
     >>> [(turn.text, first.reply(turn)) for turn in first.turns][1:3]
     [('63', '[median: 74]'), ('51', '[median: 63]')]
     """
-    steps = default_length(rules) if length is None else length
+    steps = length_of(rules, length)
     _check(task, rules)
     split = ORIGINAL if ORIGINAL in task.splits else "test"
     batch = task.sample(steps, 1, seed=0, split=split, first=sample)
@@ -93,7 +111,7 @@ def dialogue(task: Task, rules: Rules, sample: int, length: int | None = None) -
         row = prompts.answerable(task, row)
         if not task.batch([row]).mask[0, -1]:
             raise BadInput(f"{task.name} asks nothing in {steps} inputs; choose a longer length")
-        turns = [Turn(asked.prompt, int(task.targets([row])[0, -1]), row)]
+        turns = [Turn(asked.prompt, int(task.targets([row])[0, -1]), row, len(row))]
         return Dialogue(task, rules, sample, "", turns, said, asked.form)
     turns = list(_turns(task, rules, said, batch, sample))
     if not any(turn.target is not None for turn in turns):
@@ -115,14 +133,14 @@ def _turns(task: Task, rules: Rules, said: Wording, batch: Batch, sample: int) -
     for turn in steps:
         text = spelled(turn.text) if "words" in rules.distractors else turn.text
         if "chatter" in rules.distractors and chance.random() < CHATTER_RATE:
-            before = (len(turn.seen) - 1) // task.per_turn * task.per_turn  # inputs, all but those of this turn
-            yield Turn(REMARKS[int(chance.integers(len(REMARKS)))], None, turn.seen[:before])
+            before = (turn.count - 1) // task.per_turn * task.per_turn  # inputs, all but those of this turn
+            yield Turn(REMARKS[int(chance.integers(len(REMARKS)))], None, turn.row, before)
         if rules.every == 1:
-            yield Turn(text, turn.target, turn.seen)
+            yield Turn(text, turn.target, turn.row, turn.count)
         else:
             askable += turn.target is not None
             asked = turn.target is not None and askable % rules.every == 0
-            yield Turn(f"{text}?" if asked else text, turn.target if asked else None, turn.seen)
+            yield Turn(f"{text}?" if asked else text, turn.target if asked else None, turn.row, turn.count)
 
 
 def _plain(batch: Batch, said: Wording) -> Iterator[Turn]:
@@ -130,7 +148,7 @@ def _plain(batch: Batch, said: Wording) -> Iterator[Turn]:
     end = 0
     for inputs in _messages(row, said.task):
         end += len(inputs)
-        yield Turn(said.message(inputs), targets[end - 1] if asked[end - 1] else None, row[:end])
+        yield Turn(said.message(inputs), targets[end - 1] if asked[end - 1] else None, row, end)
 
 
 def _messages(row: list[int], task: Task) -> list[list[int]]:
@@ -145,19 +163,21 @@ def _disturbed(task: Task, rules: Rules, row: list[int], said: Wording, sample: 
         streams["B"] = task.sample(len(row), 1, seed=0, split="validation", first=sample).inputs[0].tolist()
     left = {name: iter(_messages(numbers, task)) for name, numbers in streams.items()}
     seen: dict[str, list[list[int]]] = {name: [] for name in streams}
+    inputs: dict[str, list[int]] = {name: [] for name in streams}
     chance = np.random.default_rng([0, sample])
     for _ in _messages(row, task):
         name = "AB"[int(chance.integers(len(streams)))]
         tag = f"{name}: " if len(streams) > 1 else ""
         back = "retractions" in rules.distractors and chance.random() < RETRACTION_RATE and len(seen[name]) > 1
         if back:
-            seen[name] = seen[name][:-1]
+            inputs[name] = inputs[name][: -len(seen[name].pop())]
         else:
-            seen[name] = [*seen[name], next(left[name])]
-        inputs = [symbol for message in seen[name] for symbol in message]
-        batch = task.batch([inputs])
+            seen[name].append(next(left[name]))
+            inputs[name].extend(seen[name][-1])  # of turns before, the first so many count as ever
+        batch = task.batch([inputs[name]])
         target = int(batch.targets[0, -1]) if batch.mask[0, -1] else None
-        yield Turn(tag + (TAKE_BACK if back else said.message(seen[name][-1])), target, inputs)
+        text = tag + (TAKE_BACK if back else said.message(seen[name][-1]))
+        yield Turn(text, target, inputs[name], len(inputs[name]))
 
 
 _SMALL = [

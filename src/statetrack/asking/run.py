@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from statetrack.asking import engines, prompts
-from statetrack.asking.dialogue import Dialogue, default_length, dialogue
+from statetrack.asking.dialogue import Dialogue, dialogue, length_of
 from statetrack.asking.engines import Engine, unsuited
 from statetrack.asking.episode import FAULTS, RUNNING, TIME, Episode, Reply
 from statetrack.asking.journal import Journal
@@ -68,7 +68,7 @@ def ask(
         raise BadInput(f"an episode of {seconds} seconds should have more than 0")
     if out is not None or store is not None:
         check_kept(task)
-    steps = default_length(rules) if length is None else length
+    steps = length_of(rules, length)
     cells = {sample: cell(task, rules, solver, model, sample, steps, forced) for sample in samples}
     with kept_in(out) as opened:
         book = _Book(cells, store or opened, report)
