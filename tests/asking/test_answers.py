@@ -137,10 +137,26 @@ def test_classes_and_ids_are_integers(reply: str, value: int | None) -> None:
     ("reply", "value"),
     [("12,345", 12345), ("it is 1,234,567.", 1234567), ("the answer is -3", -3), ("**5**", 5), ("_5_", 5), ("x5", None),
      ("5th", None), ("v1.2.3", None), ("3,4", None), ("I have seen 5 numbers, I don't know", None),
-     ("I don’t know: 5?", None), ("0.96", None), ("1e1", 10), ("nonanswer 5", 5), ("5 apples", 5), ("9" * 400, None)],
+     ("I don’t know: 5?", None), ("0.96", None), ("1e1", 10), ("nonanswer 5", 5), ("5 apples", 5), ("9" * 400, None),
+     ("1/2", None), ("of 6 it is 1 / 2", None), ("[answer: 1/2]", None), ("1⁄2", None), ("10^3", None), ("2-3", None),
+     ("2 + 3 = 5", 5), ("2*3=6", 6), ("24/7 is 3", 3), ("−3", -3), ("[answer: −3]", -3), ("answer: –3", -3),
+     ("answer — 3", 3), ("not 5", None), ("it isn't 5", None), ("not 5 but 6", 6), ("4, not 5", 4),
+     ("answer ≠ 5", None), ("it is 9007199254740993", 9007199254740993), ("1e400", None),
+     ("1e99999999999999999999", None),
+     ("9" * 30, int("9" * 30))],
 )  # fmt: skip
 def test_a_number_is_read_whole_or_not_at_all(reply: str, value: int | None) -> None:
     assert Form("answer", INTEGER).read_leniently(reply) == value
+
+
+def test_integers_are_read_to_the_last_digit() -> None:
+    assert Form("answer", INTEGER).read("[answer: 9007199254740993]") == 2**53 + 1
+    assert Form("answer", INTEGER).read("[answer: 9007199254740993.0]") == 2**53 + 1
+
+
+@pytest.mark.parametrize(("reply", "value"), [("1/2", None), ("−7.5", -7.5), ("1e400", float("inf")), ("10^3", None)])
+def test_numbers_with_a_fraction(reply: str, value: float | None) -> None:
+    assert MEDIAN.read_leniently(reply) == value
 
 
 def test_words_have_borders() -> None:
@@ -177,6 +193,11 @@ ANSWER = "[answer: 1]"
         (f"<|START_THINKING|>{ANSWER}<|END_THINKING|>{ANSWER}", ANSWER),
         (f"<|channel|>analysis<|message|>{ANSWER}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}", ANSWER),
         (f"<|channel|>analysis<|message|>{ANSWER}", ""),
+        (f"<cot>{ANSWER}</cot>{ANSWER}", ANSWER),
+        (f"<rationale>{ANSWER}", ""),
+        (f"< think >{ANSWER}< / think > so", " so"),
+        (f"<Chain_of_Thought>{ANSWER}</Chain_of_Thought>", ""),
+        (f"<cotton>{ANSWER}", f"<cotton>{ANSWER}"),
         (f"I think {ANSWER} is the reason", f"I think {ANSWER} is the reason"),
         ("1 < 2 [thinking: 3]", "1 < 2 [thinking: 3]"),
     ],

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
 from statetrack.tasks import Task
@@ -25,6 +26,7 @@ Value = float | str | tuple[int, ...]
 """
 
 NUMBER, INTEGER, SIGNED, WORDS, IMAGES, CYCLES = "number", "integer", "signed", "words", "images", "cycles"
+MOST_DIGITS = 300  # of an integer that is read
 MOST_WORDS = 1000  # up to this many different answers in words are looked for one by one
 
 _PATTERNS = {
@@ -35,8 +37,13 @@ _PATTERNS = {
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) ?)+",
 }
 _BEGINS, _ENDS = r"(?<![^\W_])", r"(?![^\W_])"  # no letter or digit beside it
+_NEGATED = r"(?<!\bnot )(?<!\bnot equal to )(?<!n't )(?<!\bnever )(?<!\bnor )(?<!≠)(?<!≠ )(?<!!=)(?<!!= )"
+_MINUS = r"\-−–﹣－"  # as people and models write it
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
-_LOOSE_NUMBER = rf"(?<![.,+-]){_BEGINS}[-+]?{_DIGITS}{_ENDS}(?![.,][0-9])"  # the whole of it: of 12,345 not 345
+_REST = rf"(?:(?:\s?[/⁄∕÷^*×·]+\s?|[+{_MINUS}])[+{_MINUS}]?{_DIGITS})*"  # 1/2, 10^3 and 2-3 are no number that is read
+_LOOSE_NUMBER = (  # the whole of it: of 12,345 not 345
+    rf"(?<![.,/⁄∕÷^+{_MINUS}]){_BEGINS}{_NEGATED}[+{_MINUS}]?{_DIGITS}{_REST}{_ENDS}(?![.,][0-9])"
+)
 _LOOSE = {
     NUMBER: _LOOSE_NUMBER,
     INTEGER: _LOOSE_NUMBER,
@@ -44,7 +51,6 @@ _LOOSE = {
     IMAGES: r"[0-9]+(?:[ ,]+[0-9]+)*",
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) *)+",
 }
-_NEGATED = r"(?<!\bnot )(?<!n't )(?<!\bnever )(?<!\bnor )"
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,10 @@ class Form:
     def value(self, text: str) -> Value | None:
         """What a written answer means; None for what is not an integer, or not a permutation of the right points."""
         if self.kind in (NUMBER, INTEGER, SIGNED):
-            number = float(text.replace(",", ""))
-            return round(number, 1) if self.kind == NUMBER else int(number) if number.is_integer() else None
+            plain = re.sub(f"[{_MINUS}]", "-", text.replace(",", ""))
+            if self.kind != NUMBER:
+                return _integer(plain)
+            return round(float(plain), 1) if _is_number(plain) else None
         if self.kind == WORDS:
             return " ".join(text.lower().split())
         return _images(text, self.degree, cycles=self.kind == CYCLES)
@@ -130,6 +138,26 @@ def form(task: Task, tag: str) -> Form:
     return Form(tag, WORDS, words=tuple(texts) if task.outputs <= MOST_WORDS else ())
 
 
+def _is_number(text: str) -> bool:
+    """And not a fraction, a power or a range of numbers."""
+    return re.fullmatch(rf"[-+]?{_DIGITS}", text) is not None
+
+
+def _integer(text: str) -> int | None:
+    """Of 9007199254740993 every digit: a float would round it. None for what is no whole number.
+
+    >>> _integer("9007199254740993"), _integer("-1.0"), _integer("1e3"), _integer("0.96"), _integer("10^3")
+    (9007199254740993, -1, 1000, None, None)
+    """
+    try:
+        number = Decimal(text) if _is_number(text) else None
+    except InvalidOperation:  # an exponent beyond all that can be computed with
+        return None
+    if number is None or number.adjusted() >= MOST_DIGITS or number != number.to_integral_value():
+        return None
+    return int(number)
+
+
 def _images(text: str, degree: int, cycles: bool) -> tuple[int, ...] | None:
     """The images of the points 0..degree-1; None where the text is not a permutation of them."""
     if not cycles:
@@ -151,9 +179,12 @@ def _points(text: str, degree: int) -> tuple[int, ...]:
     return tuple(int(digits) if len(digits) < 6 else degree for digits in re.findall(r"[0-9]+", text))
 
 
-_THOUGHTS = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad"
+_THOUGHTS = (
+    "think|thinking|thought|thoughts|thought_process|reason|reasoning|reasoning_content|reflection|reflections|analysis"
+    "|scratchpad|cot|chain[-_]of[-_]thought|rationale|deliberation|monologue|inner_monologue"
+)
 _OPENS = (
-    rf"<\|?(?:start_|begin_of_|[a-z]+:)?(?:{_THOUGHTS})\b[^<>]*>|\[(?:{_THOUGHTS})\]|◁(?:{_THOUGHTS})▷"
+    rf"<\|?\s*(?:start_|begin_of_|[a-z]+:)?(?:{_THOUGHTS})\b[^<>]*>|\[(?:{_THOUGHTS})\]|◁(?:{_THOUGHTS})▷"
     r"|<\|channel\|>\s*(?:analysis|commentary)\b"
 )
 _CLOSES = (
