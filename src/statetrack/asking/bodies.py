@@ -13,6 +13,8 @@ def failure_in(body: Any) -> str | None:
 
     >>> failure_in({"choices": [{"finish_reason": "error", "message": {"content": "17"}}]})
     "a reply that ends with 'error'"
+    >>> failure_in({"choices": [{"finish_reason": None, "message": {"content": "[mode: 1"}}]})
+    'a reply that was not over when it was sent (its finish_reason is null)'
     >>> failure_in({"choices": [{"finish_reason": "stop"}], "error": None})
     """
     if not isinstance(body, dict):
@@ -24,4 +26,9 @@ def failure_in(body: Any) -> str | None:
             return f"an error instead of a reply: {' '.join(str(words).split())[:LONGEST]}"
         if isinstance(told, dict) and str(told.get("finish_reason")).lower() in FAILED:
             return f"a reply that ends with {told['finish_reason']!r}"
+        # In this form null stands in the pieces of a stream and says that more is to come. A reply with it was cut off
+        # where nobody knows, so that even "17" may be the beginning of "171": no fault of the model's format, and no
+        # answer either. A server that leaves the field out says nothing, and is believed.
+        if isinstance(told, dict) and "finish_reason" in told and told["finish_reason"] is None:
+            return "a reply that was not over when it was sent (its finish_reason is null)"
     return None

@@ -16,7 +16,7 @@ Answer = dict[str, Any]
 """status, headers, body (bytes), stall (bool), broken (bool): what goes over the wire."""
 
 
-def good(text: str | None, finish: str = "stop", **usage: Any) -> Answer:
+def good(text: str | None, finish: str | None = "stop", **usage: Any) -> Answer:
     """A whole reply; usage as the server counts it."""
     counts = {"prompt_tokens": 100, "completion_tokens": 6, "total_tokens": 106, **usage}
     message = {"role": "assistant", "content": text}
@@ -47,6 +47,7 @@ BAD: dict[str, Answer] = {
     "another object": {"body": b'{"hello": "world"}'},
     "a bare string": {"body": b'"hello"'},
     "an end by error": good("[mode: 85]", "error"),
+    "no end": good("[mode: 8", None),
     "an end by time-out": good("Please try again.", "timeout"),
     "an error beside a choice": {"body": good("overloaded")["body"][:-1] + b', "error": {"message": "overloaded"}}'},
     "an error in a choice": {

@@ -45,7 +45,7 @@ def right(body: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "nothing",
     [
-        good(None), good(""), good("0", "error"), good([{"type": "text"}]),
+        good(None), good(""), good("0", "error"), good("0", None), good([{"type": "text"}]),
         {"body": b'{"error": {"message": "overloaded"}}'}, {"body": b'{"choices": "none"}'},
     ],
 )  # fmt: skip
