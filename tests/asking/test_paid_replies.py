@@ -109,6 +109,49 @@ def test_a_torn_or_changed_line_is_asked_again_and_no_other(tmp_path, monkeypatc
         assert again.asked <= 18 - 8 + 4
 
 
+def journal_of(sample: int, out: Path) -> Path:
+    return out / f"{cell_of(MEDIAN, Rules(), IMPLICIT, 'paid/model', sample, 6).key}.replies.jsonl"
+
+
+def test_a_damaged_journal_is_kept_aside(tmp_path, monkeypatch):
+    """Also the lines behind the damage, which the next reply would be written over."""
+    killed(Paid(dies_at=8), tmp_path, monkeypatch)  # four replies of each of two samples
+    journal, told = journal_of(0, tmp_path), []
+    data = journal.read_bytes()
+    journal.write_bytes(damaged := data.replace(b"median: 74", b"median: 75", 1))
+    again = Paid()
+    assert {record.episode.outcomes for record in put(again, tmp_path, warn=told.append)} == {"++++++"}
+    assert again.asked == 18 - 8 + 3
+    [kept] = tmp_path.glob("*.damaged")
+    assert kept.name.startswith(journal.name)
+    assert kept.read_bytes() == damaged
+    assert told == [f"{journal.name} is damaged, or of another cell; what it holds is kept as {kept.name}"]
+
+
+def test_a_journal_under_another_name_is_not_of_that_cell(tmp_path, monkeypatch, capsys):
+    killed(Paid(dies_at=8), tmp_path, monkeypatch)
+    one, other = (journal_of(sample, tmp_path) for sample in (0, 1))
+    paid = other.read_bytes()
+    one.write_bytes(paid)
+    assert main(["check", str(tmp_path)]) == 1
+    assert f"{one.name}: its line 1 is of another cell: '{other.name[:20]}'" in capsys.readouterr().out
+    again = Paid()
+    assert {record.episode.outcomes for record in put(again, tmp_path)} == {"++++++"}
+    assert sorted(again.turns)[:6] == [(0, turn) for turn in range(1, 7)]
+    assert [path.read_bytes() for path in tmp_path.glob("*.damaged")] == [paid]
+
+
+def test_a_journal_of_an_earlier_version_is_read_as_before(tmp_path):
+    cell = cell_of(MEDIAN, Rules(), IMPLICIT, "paid/model", 0, 6)
+    path = Store(tmp_path).path(cell, "replies.jsonl")
+    old = [write_line(number, asdict(Reply(text, tokens=PRICE))) for number, text in enumerate("ab")]
+    assert b"cell" not in old[0]
+    path.write_bytes(b"".join(old))
+    assert [reply.text for reply in Journal(Store(tmp_path), cell).replies(0)] == ["a", "b"]
+    path.write_bytes(b"".join([*old, write_line(2, asdict(Reply("c")), "0" * 20)]))
+    assert not Journal(Store(tmp_path), cell).replies(0)
+
+
 def test_the_journal_of_another_try_at_a_turn_goes(tmp_path):
     cell = cell_of(MEDIAN, Rules(), IMPLICIT, "paid/model", 0, 6)
     journal = Journal(Store(tmp_path), cell)

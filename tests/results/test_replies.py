@@ -133,3 +133,12 @@ def test_a_damaged_journal_is_named(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 1
     assert "its line 2 is not whole" in capsys.readouterr().out
     assert told(tmp_path) == "x"
+
+
+def test_a_merge_writes_over_no_damaged_journal(tmp_path):
+    path = put(tmp_path / "a", journal="xyz").path(CELL, replies.ENDING)
+    path.write_bytes(torn := path.read_bytes().replace(b'"x"', b'"a"'))
+    put(tmp_path / "b", journal="x")
+    merge([tmp_path / "b"], tmp_path / "a")
+    assert told(tmp_path / "a") == "x"
+    assert [kept.read_bytes() for kept in replies.damaged(tmp_path / "a")] == [torn]

@@ -79,9 +79,9 @@ def ask(
             if with_model and (line := unsuited(with_model, rules, forced)):
                 warn(line)
             draw = functools.partial(dialogue, task, rules, length=steps)
-            run = _Run(book, solver, with_model, draw, forced, seconds, model)
+            run = _Run(book, solver, with_model, draw, forced, seconds, warn, model)
             try:
-                run.all(claiming=opened is not None and solver.costs, warn=warn)
+                run.all(claiming=opened is not None and solver.costs)
             finally:
                 if with_model:
                     with_model.close()
@@ -141,13 +141,14 @@ class _Run:
     draw: Callable[[int], Dialogue]
     forced: bool
     seconds: float | None
+    warn: Callable[[str], None]
     model: str = ""
     in_vain: int = 0  # episodes in a row, in whole batches, that a server failed
 
-    def all(self, claiming: bool, warn: Callable[[str], None]) -> None:
+    def all(self, claiming: bool) -> None:
         """Batch after batch, until all are asked, the server is dead, or what is left is in hands that do not move."""
         left = self.book.missing
-        watch = _Watch(self.book, warn)
+        watch = _Watch(self.book, self.warn)
         while left and self.in_vain < DEAD:
             busy = self._asked(left) if not claiming else self._claimed(left)
             if len(busy) == len(left) and not watch.moves(busy):
@@ -203,6 +204,8 @@ class _Run:
         if before is not None:
             episode.replay(before.episode)
         journal = self.book.journal(game.sample) if self.solver.costs else None
+        if journal and (damaged := journal.mended()):
+            self.warn(f"{journal.path.name} is damaged, or of another cell; what it holds is kept as {damaged.name}")
         for reply in journal.replies(len(episode.replies)) if journal else ():
             if episode.request() is None:
                 break

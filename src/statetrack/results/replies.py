@@ -1,19 +1,26 @@
-"""Replies that no record holds yet: KEY.replies.jsonl, a line for each with its number in the episode and a checksum.
+"""Replies that no record holds yet: KEY.replies.jsonl, a line for each with its number in the episode, the key of its
+cell and a checksum.
 
-`asking/journal.py` writes them. An episode is what its record holds and, behind that, what its journal holds. Of two
-episodes of one cell, one that begins like the other adds nothing to it; where they differ, both are kept.
+`asking/journal.py` writes them. Lines of earlier versions name no cell; a journal with a line of another cell is none
+of this one. A damaged journal is never written over: it is set aside first. An episode is what its record holds and,
+behind that, what its journal holds. Of two episodes of one cell, one that begins like the other adds nothing to it;
+where they differ, both are kept.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import uuid
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from statetrack.errors import BadInput, shortened
 from statetrack.files import copy_whole, read_bounded, write_whole
 from statetrack.results import conflicts, records, seal
 from statetrack.results.conflicts import Conflict
@@ -26,20 +33,23 @@ ASIDE = re.compile(r"([0-9a-f]{20})\.[0-9a-f]{8}\.conflict\.replies\.jsonl")
 MOST_BYTES = 2**30  # of a journal that is read
 NO_RECORD = "an episode without a record"
 LOST = "is not whole; the replies from there on are asked for again"
+FOREIGN = "is of another cell:"
+DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One reply: its number in the episode, its fields, and the bytes of the line."""
+    """A reply: its number in the episode, its fields, the bytes of the line, and the key of its cell if it is there."""
 
     number: int
     reply: dict[str, Any]
     data: bytes
+    key: str = ""
 
 
-def write_line(number: int, reply: Mapping[str, Any]) -> bytes:
+def write_line(number: int, reply: Mapping[str, Any], key: str = "") -> bytes:
     """A line of a journal."""
-    text = json.dumps({"number": number, "reply": reply})
+    text = json.dumps({"number": number, "reply": reply} | ({"cell": key} if key else {}))
     return f'{text[:-1]}, "crc32": {zlib.crc32(text.encode())}}}\n'.encode()
 
 
@@ -47,20 +57,28 @@ def read_line(data: bytes) -> Line | None:
     """What a line holds; None for one that is damaged."""
     try:
         held = json.loads(data)
-        number, reply = held["number"], held["reply"]
-        whole = type(number) is int and isinstance(reply, dict) and data == write_line(number, reply)
+        number, reply, key = held["number"], held["reply"], held.get("cell", "")
+        kinds = type(number) is int and isinstance(reply, dict) and isinstance(key, str)
+        whole = kinds and data == write_line(number, reply, key)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Line(number, reply, data) if whole else None
+    return Line(number, reply, data, key) if whole else None
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """The lines of a journal up to the first that is not whole; none where there is no journal."""
-    for data in _data(path).splitlines(keepends=True):
-        line = read_line(data)
+    """The lines of a journal up to the first that is not whole; none of one that is not there or of another cell."""
+    found = [read_line(data) for data in _data(path).splitlines(keepends=True)]
+    if any(line is not None and _is_foreign(line, path) for line in found):
+        return
+    for line in found:
         if line is None:
             return
         yield line
+
+
+def _is_foreign(line: Line, path: Path) -> bool:
+    """Whether a line names another cell than its journal."""
+    return bool(line.key) and line.key != path.name[:20]
 
 
 def _data(path: Path) -> bytes:
@@ -76,9 +94,34 @@ def problem(path: Path) -> str | None:
         data = read_bounded(path, MOST_BYTES).splitlines(keepends=True)
     except OSError as error:
         return error.strerror or str(error)
-    broken = next((place for place, line in enumerate(data, start=1) if read_line(line) is None), None)
+    found = [read_line(line) for line in data]
+    for place, line in enumerate(found, start=1):
+        if line is not None and _is_foreign(line, path):
+            return f"its line {place} {FOREIGN} {shortened(line.key)}"
+    broken = found.index(None) + 1 if None in found else None
     torn = broken == len(data) and not data[-1].endswith(b"\n")
     return f"its line {broken} {LOST}" if broken and not torn else None
+
+
+def set_aside(path: Path, whole: bytes = b"") -> Path:
+    """Move a damaged journal out of the way, and leave its `whole` lines: KEY.replies.jsonl.HASH.damaged holds all."""
+    try:
+        mark = hashlib.sha256(read_bounded(path, MOST_BYTES)).hexdigest()[:8]
+    except OSError:  # too large, or no plain file
+        mark = uuid.uuid4().hex[:8]
+    kept = path.with_name(f"{path.name}.{mark}{DAMAGED}")
+    try:
+        os.replace(path, kept)
+    except OSError as error:
+        raise BadInput(f"{path} is damaged and cannot be moved: {error.strerror or error}") from error
+    if whole:
+        write_whole(path, whole)
+    return kept
+
+
+def damaged(folder: Path) -> Iterator[Path]:
+    """The journals that were set aside because they were damaged."""
+    yield from sorted(folder.glob(f"*.{ENDING}.*{DAMAGED}"))
 
 
 def journals(folder: Path) -> dict[str, Path]:
@@ -169,7 +212,7 @@ def take(store: Store, home: Store, key: str) -> tuple[bool, Conflict | None]:
         elif theirs.record:
             home.write(theirs.record)
         if taken and theirs.lines:
-            copy_whole(theirs.journal, ours.journal)
+            _copy(theirs.journal, ours.journal)
         return taken, None
     found = _aside(home.folder, second)
     if taken:
@@ -181,11 +224,17 @@ def _adopt(home: Store, episode: Episode) -> None:
     """Put an episode in the place of what is there."""
     target = home.folder / f"{episode.key}.{ENDING}"
     if episode.journal.is_file():  # whole or not
-        copy_whole(episode.journal, target)
+        _copy(episode.journal, target)
     else:
         target.unlink(missing_ok=True)
     if episode.record is not None:
         copy_whole(episode.journal.with_name(f"{episode.key}.json"), home.path(episode.record.cell))
+
+
+def _copy(journal: Path, target: Path) -> None:
+    if problem(target) and target.exists():
+        set_aside(target)
+    copy_whole(journal, target)
 
 
 def _aside(folder: Path, episode: Episode) -> Conflict:
