@@ -8,6 +8,7 @@ import io
 import json
 import os
 import select
+import struct
 import subprocess
 import sys
 import tarfile
@@ -21,10 +22,12 @@ from statetrack.errors import BadInput
 from statetrack.files import ABANDONED, clean
 from statetrack.results import AskedRecord, Cell, Store, claims, pack, plans, status, unpack
 from statetrack.results import archive as archives
+from statetrack.results.diagnosis import SHAPES, Diagnosis
+from statetrack.results.diagnosis import write as write_diagnosis
 from statetrack.results.plans import PlannedCell, Sweep
 from statetrack.results.records import no_result
 from statetrack.results.schema import BadRecord
-from statetrack.results.seal import MOST_JSON, seal, unseal
+from statetrack.results.seal import MOST_JSON, seal, seal_tensors, unseal
 from statetrack.results.table import write_csv
 from tests.results.test_kept import asked
 from tests.sweeps.counted_cells import made
@@ -186,6 +189,44 @@ def test_check_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert any(line.startswith("s.json: a damaged plan") for line in told["damaged"])
     assert told["foreign"] == ["package.json"]
     assert told["stale"] == [f"{left.name}: left by a run that was killed"]
+
+
+def weights_of(cell: Cell) -> bytes:
+    """A file of weights with one number and the note of its cell."""
+    note = json.dumps({"sha256": "0" * 64, "cell": cell.to_dict()})
+    held = {"__metadata__": {"statetrack": note}, "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
+    header = json.dumps(held).encode()
+    return seal_tensors(struct.pack("<Q", len(header)) + header + bytes(4))
+
+
+def test_check_names_weights_and_diagnoses_that_were_swapped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, cells = Store(tmp_path), [Cell("t", "s", 4, seed, {}) for seed in (0, 1)]
+    for cell in cells:
+        store.write(made(cell))
+        store.path(cell, "safetensors").write_bytes(weights_of(cell))
+        found = Diagnosis(task="t", model="s", trained=4, length=4, seed=cell.seed, conclusion="fades", sentences=[],
+                          seconds=0.0, cell=cell, sections={name: {"absent": "-"} for name in SHAPES})  # fmt: skip
+        write_diagnosis(store, found)
+    assert main(["check", str(tmp_path)]) == 0
+    for one, other in (
+        [store.path(cell, "safetensors") for cell in cells],
+        [tmp_path / "diagnosis" / f"{cell.key}.json" for cell in cells],
+    ):
+        swapped = one.read_bytes()
+        one.write_bytes(other.read_bytes())
+        other.write_bytes(swapped)
+    capsys.readouterr()
+    assert main(["check", str(tmp_path), "--json"]) == 1
+    first, second = (cell.key for cell in cells)
+    assert json.loads(capsys.readouterr().out)["damaged"] == sorted(
+        [f"{first}.safetensors: the weights of another cell, {cells[1]}",
+         f"{second}.safetensors: the weights of another cell, {cells[0]}"]
+    ) + sorted(
+        [f"diagnosis/{first}.json: the diagnosis of another cell, {cells[1]}",
+         f"diagnosis/{second}.json: the diagnosis of another cell, {cells[0]}"]
+    )  # fmt: skip
 
 
 def test_formulas_are_texts_in_a_csv_file(tmp_path: Path) -> None:

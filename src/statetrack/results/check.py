@@ -12,7 +12,7 @@ from statetrack.results.cell import Cell
 from statetrack.results.conflicts import Conflict
 from statetrack.results.records import Record, TrainingRecord
 from statetrack.results.schema import BadRecord
-from statetrack.results.store import Damage, Store
+from statetrack.results.store import KEY, Damage, Store
 
 
 @dataclass
@@ -64,6 +64,8 @@ def _check_aside(store: Store, kept: dict[str, Record], found: Findings) -> None
     for path in (*journals.values(), *replies.aside(store.folder)):
         if why := replies.problem(path):
             found.damaged.append(f"{path.name}: {why}")
+    for path in replies.damaged(store.folder):
+        found.stale.append(f"{path.name}: a damaged journal, set aside; its whole lines are replies that were paid for")
 
 
 def _check_weights(store: Store, kept: dict[str, Record], found: Findings) -> None:
@@ -79,8 +81,15 @@ def _check_weights(store: Store, kept: dict[str, Record], found: Findings) -> No
             found.damaged.append(f"{name}: {error}")
         else:
             found.weights += 1
-            if cell is not None and ".conflict." not in name:
+            if cell is not None and KEY.fullmatch(path.stem) and not _belongs(store, path, cell):
+                found.damaged.append(f"{name}: the weights of another cell, {cell}")
+            elif cell is not None and ".conflict." not in name:
                 found.stale += [f"{name}: {why}" for why in _why_stale(path, cell, kept.get(cell.key), note)]
+
+
+def _belongs(store: Store, path: Path, cell: Cell) -> bool:
+    """Whether a file has the name of its cell, or the one that 0.1.0 gave it."""
+    return path.stem in {cell.key, *(each.stem for each in store.files(cell))}
 
 
 def _why_stale(path: Path, cell: Cell, record: Record | None, note: dict[str, object]) -> Iterator[str]:
@@ -96,6 +105,8 @@ def _check_diagnoses(store: Store, kept: dict[str, Record], found: Findings) -> 
         name = str(path.relative_to(store.folder))
         if isinstance(each, BadRecord):
             found.damaged.append(f"{name}: {each}")
+        elif each.cell is not None and not _belongs(store, path, each.cell):
+            found.damaged.append(f"{name}: the diagnosis of another cell, {each.cell}")
         elif each.key not in kept:
             found.stale.append(f"{name}: the diagnosis of a cell that is not here")
     try:
