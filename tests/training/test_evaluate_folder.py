@@ -146,6 +146,32 @@ def test_one_damaged_file_of_weights_fails_its_own_cell_and_the_rest_is_named(
     assert 6 not in kept(tmp_path, damaged).rows
 
 
+def test_a_cell_whose_task_has_changed_is_left_out_and_the_rest_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where its record holds all that is asked for, so that nothing of it is run again."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from dataclasses import dataclass\n"
+        "from statetrack.tasks.finite import BinaryTask, FiniteTask\n\n"
+        "@dataclass(frozen=True, kw_only=True)\n"
+        "class Mine(FiniteTask, BinaryTask):\n"
+        "    base_name, outputs = 'ones', 2\n"
+        "    def step(self, state, symbol):\n"
+        "        return state ^ symbol\n"
+    )
+    trained(tmp_path / "out", 1)
+    train_many(f"{mine}:Mine", MODEL, length=4, seeds=[0], settings=SHORT, words=0, device="cpu", out=tmp_path / "out")
+    mine.write_text(mine.read_text() + "\n")
+    for more in ([], ["--json"]):
+        assert main(["evaluate", str(tmp_path / "out"), "--lengths", "8", "--device", "cpu", *more]) == 1
+        said = capsys.readouterr()
+        assert "txc" in said.out
+        (line,) = (line for line in said.err.splitlines() if "left out" in line)
+        assert "the code of" in line
+        assert "has changed" in line
+
+
 def test_what_a_model_cannot_do_is_named_and_the_rest_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -179,6 +179,7 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
 
         with telling(kept):
             tally = evaluate_folder(folder, wanted, keys, device, show)
+    _leave_out_unreadable(tally)
     if not tally.records and len(tally.left_out) == 1:
         raise BadInput(f"{tally.left_out[0].what}: {tally.left_out[0].why}")
     for line in lines_of(tally.left_out):
@@ -192,6 +193,21 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
         say(f"\n{plural(tally.grown, 'record')} of {folder} {'has' if tally.grown == 1 else 'have'} grown; "
               f"{len(tally.records) - tally.grown:,} held it already; {len(tally.left_out):,} left out")  # fmt: skip
     return 1 if any(left.code not in (*HARMLESS, CANNOT) for left in tally.left_out) else 0
+
+
+def _leave_out_unreadable(tally: FolderTally) -> None:
+    """Name the cells whose task cannot be had any more, such as one of a file that has changed: without it there is no
+    floor. They held all that was asked for already, or they would be left out.
+    """
+    from statetrack.results.diagnosis import ERROR, left_out
+    from statetrack.tasks import trusted_task
+
+    for record in list(tally.records):
+        try:
+            trusted_task(record.cell.task)
+        except BadInput as error:
+            tally.records.remove(record)
+            tally.left_out.append(left_out(record.cell, str(error), ERROR))
 
 
 def _plain(tally: FolderTally) -> dict[str, Any]:
