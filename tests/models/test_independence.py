@@ -8,11 +8,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.models import check, model, names
 from statetrack.models.custom import as_model
-from statetrack.models.independence import check_independent
+from statetrack.models.independence import _decides, check_independent
 from statetrack.training import train, train_many
+from statetrack.training.breaking import on_words
+from statetrack.training.evaluate import Evaluator
 from statetrack.training.protocol import PROTOCOLS
 
 SHORT = {"check_every": 5, "most_checks": 1, "polish": 5, "batch": 4, "warmup": 0, "validation_rows": 16}
@@ -26,10 +29,11 @@ class Own(nn.Module):
         super().__init__()
         self.table, self.head = nn.Embedding(inputs, 8), nn.Linear(8, outputs)
         self.scale = nn.Parameter(torch.ones(()))
-        self.leak, self.last, self.tokens = leak, torch.zeros(8), 0
+        self.leak, self.last, self.tokens, self.large = leak, torch.zeros(8), 0, 0
 
     def forward(self, ids: Tensor) -> Tensor:
         self.tokens += ids.numel()
+        self.ids = ids
         seen = self.table(ids)
         past = seen.cumsum(1) / torch.arange(1, ids.shape[1] + 1)[:, None]
         return self.head(past + self.scale * self.leak(self, seen))
@@ -115,6 +119,65 @@ def test_a_leak_below_the_tolerance_that_decides() -> None:
         check_independent(as_model(own, "Own", 2, 2), 2, (LENGTH,))
 
 
+def only(rows: Tensor, seen: Tensor) -> Tensor:
+    """Ahead by 3 in these rows alone."""
+    return ahead(seen, 3) * rows.to(seen.dtype)[:, None, None]
+
+
+def above_64_rows(own: Own, seen: Tensor) -> Tensor:
+    return ahead(seen, 3) if len(seen) > 64 else torch.zeros_like(seen)
+
+
+def one_row_of_256(own: Own, seen: Tensor) -> Tensor:
+    return only(torch.arange(len(seen)) % 256 == 255, seen)
+
+
+def rows_of_one_content(own: Own, seen: Tensor) -> Tensor:
+    """About one row of five hundred, which another row in its place is not."""
+    weights = torch.arange(1, seen.shape[1] + 1) ** 2
+    return only((own.ids * weights).sum(1) % 509 == 5, seen)
+
+
+def every_seventh_large_batch(own: Own, seen: Tensor) -> Tensor:
+    own.large += len(seen) > 64
+    return ahead(seen, 3) if len(seen) > 64 and own.large % 7 == 0 else torch.zeros_like(seen)
+
+
+def mixed_in_large_batches(own: Own, seen: Tensor) -> Tensor:
+    return seen.roll(1, 0) if len(seen) > 64 else torch.zeros_like(seen)
+
+
+@pytest.mark.parametrize(
+    "leak", [above_64_rows, one_row_of_256, rows_of_one_content, every_seventh_large_batch, mixed_in_large_batches]
+)
+def test_a_peek_that_no_trial_meets_is_found_where_it_is_scored(leak: Callable[[Own, Tensor], Tensor]) -> None:
+    with pytest.raises(BadInput, match=r"Own .* at length \d+"):
+        train("txc", Own(leak), length=LENGTH, settings=SHORT | {"rates": [0.1]}, words=0)
+
+
+@pytest.mark.parametrize("leak", [above_64_rows, mixed_in_large_batches])
+def test_the_batches_of_training_are_tried_before_it(leak: Callable[[Own, Tensor], Tensor]) -> None:
+    steps: list[object] = []
+    with pytest.raises(BadInput, match="Own "):
+        train("txc", Own(leak), length=LENGTH, settings=SHORT | {"batch": 100}, report=steps.append)
+    assert not steps
+
+
+def test_rounding_is_no_peek_and_what_decides_an_answer_is() -> None:
+    one = torch.randn(64, 32, 2, generator=torch.Generator().manual_seed(0))
+    seen = torch.ones(64, 32, dtype=torch.bool)
+    assert not _decides(one, one + 1e-5 * torch.randn_like(one), seen)
+    row = one.clone()
+    row[3] = row[3].flip(-1)
+    assert _decides(one, row, seen)
+    seen[3] = False
+    assert not _decides(one, row, seen)
+    silent = one.clone()
+    silent[5, 7] = float("nan")
+    assert _decides(one, silent, seen)
+    assert not _decides(silent, silent, seen)
+
+
 class Learned(Own):
     """It peeks with a weight that is 0 at first."""
 
@@ -161,6 +224,12 @@ def test_the_pieces_of_a_stream() -> None:
         check_independent(own, 2, (LENGTH,), window=64)
 
 
+def test_the_pieces_of_hard_words() -> None:
+    """Which are run in windows that no trial has: wherever an answer counts, it is tried."""
+    with pytest.raises(BadInput, match="InPieces is not causal, or mixes the rows of a batch, at length"):
+        on_words(st.task("txc"), as_model(InPieces(), "InPieces", 2, 2), LENGTH, 0, 20_000)
+
+
 def test_an_honest_model_is_trained_and_left_as_it_was() -> None:
     own = Own(nothing).train()
     check_independent(as_model(own, "Own", 2, 2), 2, (LENGTH, 2 * LENGTH))
@@ -168,11 +237,19 @@ def test_an_honest_model_is_trained_and_left_as_it_was() -> None:
     assert len(train_many("txc", Own(nothing), length=LENGTH, seeds=[0, 1], settings=SHORT)) == 2
 
 
-def test_it_costs_less_than_two_steps_of_training() -> None:
+def test_it_costs_no_more_than_two_steps_of_training() -> None:
     own, length = Own(nothing), 64
-    check_independent(as_model(own, "Own", 2, 2), 2, (length, 2 * length))
-    step = 3 * length * PROTOCOLS["curriculum"].batch_at(length)  # forward, and backward as two of them
-    assert own.tokens < 2 * step
+    batch = PROTOCOLS["curriculum"].batch_at(length)
+    check_independent(as_model(own, "Own", 2, 2), 2, (length, 2 * length), batch=batch)
+    step = 3 * length * batch  # forward, and backward as two of them
+    assert own.tokens <= 2 * step
+
+
+def test_testing_costs_three_times_as_much() -> None:
+    own = Own(nothing)
+    evaluator = Evaluator(st.task("txc"), as_model(own, "Own", 2, 2), LENGTH, 0)
+    assert evaluator.at_length().rows == 1024
+    assert own.tokens == 3 * 1024 * LENGTH
 
 
 DEEP = ("mamba2-8l", "mamba2-16l", "mamba2-32l")

@@ -6,8 +6,10 @@ and only there its answer counts.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from statetrack.errors import one_line
 from statetrack.models import NO_ANSWER, SequenceModel, answers_of
+from statetrack.models.independence import Peeks, piece, watched
 from statetrack.models.sequence import State
 from statetrack.results.evaluations import BreakingWord, OnWords
 from statetrack.tasks.base import Ints, Run, Task
@@ -65,6 +68,7 @@ class WordTest:
         self.task, self.model, self.length = task, model, length
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
         self.rows = ROWS
+        self.watched = watched(model, task.inputs)
 
     @property
     def most_steps(self) -> int | None:
@@ -116,7 +120,10 @@ class WordTest:
 
     def _answers(self, inputs: Ints, state: State) -> tuple[Ints, State]:
         ids = to_ids(inputs, self.device)
+        before = copy.deepcopy(state) if self.watched else ()
         logits, after = self.model.forward_from(ids, state) if self.model.recurrent else (self.model(ids), ())
+        if self.watched:
+            self.watched.check(logits, partial(piece, self.model, before) if self.model.recurrent else self.model, ids)
         return answers_of(logits).cpu().numpy(), after
 
     def _first_is_batch(self, state: State, rows: int) -> bool:
@@ -153,6 +160,8 @@ def on_words(
     asked_for = OnWords(seed=seed, budget=tokens)
     try:
         return _searched(test, asked_for, tick)
+    except Peeks:
+        raise
     except Exception as error:
         return replace(asked_for, reason=one_line(error))
 

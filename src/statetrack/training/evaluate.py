@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from torch import Tensor
 
 from statetrack.errors import one_line
 from statetrack.models import NO_ANSWER, SequenceModel, answers_of
+from statetrack.models.independence import Peeks, piece, watched
+from statetrack.models.sequence import State
 from statetrack.results.evaluations import END, AllStrings, Evaluation, OffData, OnRows, OnStream
 from statetrack.tasks.base import Batch, Task
 from statetrack.tasks.finite import BinaryTask
@@ -39,6 +43,7 @@ class Evaluator:
         self.task, self.model, self.length, self.seed = task, model, length, seed
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
         self.limit = getattr(model, "positions", None)
+        self.watched = watched(model, task.inputs)
 
     def everything(self, streams: Sequence[int] = (), tick: Tick = lambda _: None) -> list[Evaluation]:
         """All that a result holds of the trained model. The test split is read here and nowhere else."""
@@ -70,6 +75,8 @@ class Evaluator:
         batch = self.task.sample(length, self.rows_at(length), self.seed, "test")
         try:
             said, asked = self.answers(batch), batch.mask.astype(bool)
+        except Peeks:  # then there is no record at all
+            raise
         except Exception as error:
             return OnRows(length=length, seed=self.seed, reason=one_line(error))
         right = said == batch.targets
@@ -126,6 +133,8 @@ class Evaluator:
             return OnStream(steps=steps, seed=self.seed, reason=NO_STREAM, never=True)
         try:
             accuracy, unanswered = self._stream(steps, tick)
+        except Peeks:
+            raise
         except Exception as error:
             return OnStream(steps=steps, seed=self.seed, reason=one_line(error))
         return OnStream(
@@ -142,9 +151,12 @@ class Evaluator:
         unanswered: dict[str, float | None] = {}
         right = silent = asked = np.zeros((STREAM_ROWS, 0), bool)  # of the last windows, as far as they count
         for begin, batch in self.task.stream(steps, STREAM_ROWS, self.seed, "test", window=STREAM_TAIL):
-            logits, state = self.model.forward_from(to_ids(batch.inputs, self.device), state)
+            ids, before = to_ids(batch.inputs, self.device), self._kept(state)
+            logits, state = self.model.forward_from(ids, state)
             end = begin + batch.inputs.shape[1]
             if end in marks or end > steps - STREAM_TAIL:  # the last window may be short and need the one before
+                if self.watched:
+                    self.watched.check(logits, partial(piece, self.model, before), ids)
                 said = answers_of(logits).cpu().numpy()
                 right = np.concatenate([right, said == batch.targets], axis=1)[:, -STREAM_TAIL:]
                 silent = np.concatenate([silent, said == NO_ANSWER], axis=1)[:, -STREAM_TAIL:]
@@ -154,6 +166,10 @@ class Evaluator:
                 unanswered[str(end)] = metrics.share(silent, asked)
             tick(f"stream {end:,} of {steps:,}")
         return accuracy, unanswered
+
+    def _kept(self, state: State) -> State:
+        """The state as it is now, for what tries the pass that begins with it: a module may change it in place."""
+        return copy.deepcopy(state) if self.watched else ()
 
     def rows_at(self, length: int) -> int:
         kind = self.device.type
@@ -182,7 +198,11 @@ class Evaluator:
     @torch.no_grad()
     def _predict(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
         self.model.eval()
-        classes: NDArray[np.int64] = answers_of(self.model(to_ids(inputs, self.device))).cpu().numpy()
+        ids = to_ids(inputs, self.device)
+        logits = self.model(ids)
+        if self.watched:
+            self.watched.check(logits, self.model, ids)
+        classes: NDArray[np.int64] = answers_of(logits).cpu().numpy()
         return classes
 
 

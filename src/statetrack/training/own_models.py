@@ -17,12 +17,12 @@ from statetrack.training.memory import ran_out_of_memory
 TRIED = 2  # rows of a trial in training mode
 
 
-def check_untrained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int]) -> None:
-    """Refuse one that peeks at the length that it would be trained on, or at twice it, and see whether it changes in
-    training: it may have parts that a short row does not use.
+def check_untrained(model: SequenceModel, inputs: int, length: int, streams: Sequence[int], batch: int) -> None:
+    """Refuse one that peeks at the length that it would be trained on, in batches of that training, or at twice it, and
+    see whether it changes in training: it may have parts that a short row does not use.
     """
     if not is_ours(model):
-        _check(model, inputs, (length, 2 * length), streams)
+        _check(model, inputs, (length, 2 * length), streams, batch)
         ids = torch.arange(TRIED * length, device=_device(model)).reshape(TRIED, length) % inputs
         model.changing = changes_in_training(own_name(model), model, ids) or model.changing
 
@@ -40,10 +40,10 @@ def check_given(model: SequenceModel, inputs: int, lengths: Sequence[int], strea
         _check(model, inputs, lengths, streams)
 
 
-def _check(model: SequenceModel, inputs: int, lengths: Sequence[int], streams: Sequence[int]) -> None:
-    """In passes as large as those that test it."""
+def _check(model: SequenceModel, inputs: int, lengths: Sequence[int], streams: Sequence[int], batch: int = 0) -> None:
+    """In passes no larger than those that test it."""
     device, window = _device(model), STREAM_TAIL if streams else 0
-    check_independent(model, inputs, lengths, window, lambda length: pass_rows(device, length, model.outputs))
+    check_independent(model, inputs, lengths, window, lambda length: pass_rows(device, length, model.outputs), batch)
 
 
 def _device(model: SequenceModel) -> torch.device:

@@ -178,7 +178,7 @@ def _go_on(job: Job, store: Store | None, saved: Path | None, weights: bool) -> 
         models = [built(job.model, job.task, seed) for seed, _ in runs]
         check(models[0], job.task.inputs, job.task.outputs)
         check_length(job.task, subject, getattr(models[0], "positions", None), length)
-        check_untrained(models[0], job.task.inputs, length, job.streams)
+        check_untrained(models[0], job.task.inputs, length, job.streams, job.rules.batch_at(length))
         yield from _fit_and_measure(job, models, runs, store, saved, weights)
 
 
