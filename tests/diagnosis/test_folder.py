@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import statetrack as st
 from statetrack.cli import main
@@ -17,6 +19,7 @@ from statetrack.results import Cell, Store, TrainingRecord, merge, seal
 from statetrack.results.diagnosis import comparison, of_cell, of_dict, read, rounded
 from statetrack.results.records import FAILED, no_result
 from statetrack.results.sections import SHAPES
+from statetrack.training import checkpoint
 
 WEIGHTS = Path(__file__).parent / "weights"
 SHORT = {"check_every": 2, "most_checks": 1, "polish": 2, "batch": 4, "validation_rows": 4}
@@ -40,6 +43,51 @@ def test_a_folder_that_is_not_there_and_a_key_that_is_not(tmp_path: Path, capsys
     assert main(["diagnose", str(WEIGHTS), "--length", "0"]) == 2
     assert capsys.readouterr().err.count("statetrack: ") == 4
     assert not (WEIGHTS / "diagnosis").exists()
+
+
+@pytest.mark.parametrize("size", ["gru[hidden=40000]", "transformer[positions=2000000000]"])
+def test_a_model_that_its_weights_do_not_fit_is_not_built(
+    size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record of a few bytes may name one of a terabyte."""
+    store = Store(tmp_path)
+    done = st.train("txc", "gru[hidden=8,dim=4]", length=8, settings=SHORT, out=tmp_path, device="cpu", words=0).cell
+    record = store.read(done)
+    assert record is not None
+    large = replace(done, subject=size)
+    store.write(replace(record, cell=large))
+    weights, note = checkpoint.load(store.path(done, "safetensors"))
+    checkpoint.save(store.path(large, "safetensors"), weights, note | {"cell": large.to_dict()})
+    empty = torch.empty
+
+    def small(*shape: Any, **more: Any) -> torch.Tensor:
+        asked = empty(*shape, device="meta").numel() if shape else 0
+        assert asked < 10**8 or torch.get_default_device().type == "meta", "it is built"
+        return empty(*shape, **more)
+
+    monkeypatch.setattr(torch, "empty", small)
+    assert main(["diagnose", str(tmp_path), "--key", large.key]) == 1
+    assert f"does not fit {size}" in capsys.readouterr().err
+    assert main(["evaluate", "txc", str(store.path(large, "safetensors")), "--device", "cpu"]) == 2
+    assert f"does not fit {size} for txc" in capsys.readouterr().err
+
+
+def test_a_folder_that_takes_nothing_is_tried_before_anything_is_diagnosed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in WEIGHTS.glob("dfe5*"):
+        shutil.copy(path, tmp_path)
+    honest = Path.write_bytes
+
+    def refused(path: Path, data: bytes) -> int:
+        if path.is_relative_to(tmp_path):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return honest(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", refused)
+    monkeypatch.setattr("statetrack.diagnosis.folder.diagnose", None)  # its work would fail
+    assert main(["diagnose", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"statetrack: {tmp_path} cannot be written to: Read-only file system\n"
 
 
 def test_failed_damaged_and_foreign_cells_are_named_and_the_others_done(

@@ -54,6 +54,7 @@ def diagnose_folder(
     """
     store = Store.existing(folder)
     cells, tally = readable(store, wanted)
+    files.try_folder(store)
     tally.total = len(cells)
     for cell in cells:
         tally.now = str(cell)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from statetrack.display import Card, Shown, Table
 from statetrack.errors import BadInput
-from statetrack.files import read_bounded, write_whole
+from statetrack.files import check_writable, read_bounded, write_whole
 from statetrack.formatting import short_names
 from statetrack.results import schema, seal
 from statetrack.results.cell import ASK, Cell
@@ -240,6 +240,12 @@ def write_comparison(store: Store, comparison: Comparison) -> None:
     head = {"kind": comparison.kind, "format": FORMAT}
     data = {**head, **rounded(schema.plain(comparison)), "version": comparison.version}
     _write(store.folder / FOLDER / COMPARISON, data)
+
+
+def try_folder(store: Store) -> None:
+    """Refuse a folder that takes no diagnosis, before one is made."""
+    folder = store.folder / FOLDER
+    check_writable(folder if folder.exists() else store.folder)
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:

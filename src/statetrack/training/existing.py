@@ -32,7 +32,7 @@ from statetrack.training.further import UNTOLD, Tick, Wanted, grown, measured
 from statetrack.training.own_models import blaming_own, check_given
 from statetrack.training.run import check_length, check_numbers, pick_device
 from statetrack.training.weight_file import WeightFile, check_not_nan, load_into, look_at, sha256_of
-from statetrack.training.weights import built, frozen, subject_of
+from statetrack.training.weights import built, check_size_fits, frozen, subject_of
 
 MOST_LENGTH = 2**20  # of whole rows, which a model runs in one piece
 
@@ -121,6 +121,8 @@ def with_weights(model: nn.Module | str, the_task: Task, file: WeightFile | None
         with blaming(f"{own_name(model)} cannot be copied"):
             network = built(copy.deepcopy(model) if changes else model, the_task, 0)
     else:
+        if file is not None:
+            check_size_fits(model, the_task, file.shapes, file.name, f"{without_hash(model)} for {the_task.name}")
         network = frozen(built(model, the_task, 0))
     if file is not None:
         load_into(network, file, without_hash(network.text or own_name(network)), the_task.name)

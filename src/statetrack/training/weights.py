@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
 from torch import nn
 
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, trusted_model
 from statetrack.models.build import read_options
+from statetrack.models.catalogue import entry
 from statetrack.models.custom import as_model, own_name
 from statetrack.models.sequence import Shape
 from statetrack.results import Cell, Store, TrainingRecord
@@ -50,15 +52,29 @@ def load(store: Store, cell: Cell) -> SequenceModel:
     if path is None:
         raise BadInput(f"no weights are kept: {store.path(cell, 'safetensors').name} is not there")
     weights, note = checkpoint.load(path)
+    shapes = {name: tuple(each.shape) for name, each in weights.items()}
     if "cell" not in note or Cell(**note["cell"]).identity != cell:
         raise BadInput(f"{path.name} holds the weights of another cell")
     record = store.read(cell)
     if "training" in note and isinstance(record, TrainingRecord) and note["training"] != record.training.fingerprint:
         raise BadInput(f"{path.name} holds the weights of another training of this cell")
-    loaded = built(cell.subject, trusted_task(cell.task), cell.seed)
-    check_fits(loaded, {name: tuple(each.shape) for name, each in weights.items()}, path.name, cell.subject)
+    the_task = trusted_task(cell.task)
+    check_size_fits(cell.subject, the_task, shapes, path.name)
+    loaded = built(cell.subject, the_task, cell.seed)
+    check_fits(loaded, shapes, path.name, cell.subject)
     loaded.load_state_dict(weights)
     return frozen(loaded)
+
+
+def check_size_fits(subject: str, the_task: Task, shapes: Mapping[str, Shape], file: str, called: str = "") -> None:
+    """Refuse weights that do not fit a model of ours before its tensors take memory: what a record calls the model may
+    be any size. Code of others is built as it is, once; whoever allows it has to know what it takes.
+    """
+    name = read_options(subject)[0]
+    if entry(name).at.startswith("statetrack."):
+        with torch.device("meta"):  # shapes and no numbers
+            hollow = built(subject, the_task, 0)
+        check_fits(hollow, shapes, file, called or subject)
 
 
 def check_fits(model: nn.Module, shapes: Mapping[str, Shape], file: str, subject: str) -> None:
