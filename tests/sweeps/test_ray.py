@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from statetrack.errors import BadInput
 from statetrack.results import Store, status
 from statetrack.sweeps import Options, from_blocks, ray_runner, run, sweep_of
 from statetrack.sweeps.ray_runner import options
@@ -31,6 +33,41 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+def test_an_address_where_nobody_answers_is_refused_before_ray_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:  # bound, and nobody listens there
+        taken.bind(("127.0.0.1", 0))
+        silent = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setattr(ray, "init", None)  # it would fail, or wait
+        for address, why in (
+            (silent, "refused"),
+            (f"ray://{silent}", "refused"),
+            ("nosuch.invalid:1", "nosuch|known|resolution|answer"),
+        ):
+            with pytest.raises(BadInput, match=rf"no Ray cluster at {address}: .*(?:{why})"):
+                run(sweep(1), tmp_path / "out", Options(ray=address))
+    assert list(Store(tmp_path / "out").records()) == []
+
+
+def test_an_address_that_is_slow_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, found = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> None:
+        asked.set()
+        found.wait()
+        raise OSError("late")
+
+    monkeypatch.setattr(socket, "create_connection", slow)
+    monkeypatch.setattr(ray_runner, "ANSWER", 0.05)
+    try:
+        with pytest.raises(BadInput, match=r"no Ray cluster at slow:1: no answer within 0.05 seconds"):
+            ray_runner._look_for("slow:1")
+        assert asked.is_set()
+    finally:
+        found.set()
 
 
 def test_a_node_removed_in_mid_run_loses_no_cell(cluster: Any, tmp_path: Path) -> None:

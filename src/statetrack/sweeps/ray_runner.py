@@ -8,6 +8,7 @@ that too, so whoever runs it next must know: `OverdueUnits` is where nodes leave
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from statetrack import trust
-from statetrack.errors import BadInput, need
+from statetrack.errors import BadInput, need, one_line
 from statetrack.results import AskedRecord, Cell, Store, TrainingRecord, replies
 from statetrack.sweeps.local import GRACE, TICK, Tick
 from statetrack.sweeps.schedule import Schedule
@@ -26,6 +27,7 @@ from statetrack.sweeps.units import LOST, Outcome, Unit
 from statetrack.sweeps.work import claimed, give_up, late, perform
 
 MOST_CLAIMED = 400  # cells in flight: each claim is an open file
+ANSWER = 5.0  # seconds that a cluster has to answer in
 RETRIES = 3  # by Ray, of a task whose node or worker died
 
 Files = dict[str, bytes]  # by name
@@ -48,12 +50,37 @@ def with_ray(schedule: Schedule, address: str, per_gpu: int, weights: bool, tick
 def _connect(ray: Any, address: str) -> None:
     from ray.job_config import JobConfig
 
+    _look_for(address)
     job = JobConfig()
     job._py_driver_sys_path = OwnPath()
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", job_config=job)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise BadInput(f"no Ray cluster at {address}: {' '.join(str(error).split())}") from None
+
+
+def _look_for(address: str) -> None:
+    """Refuse an address where nobody answers. Ray itself would try for most of a minute; a name that cannot be found
+    may take as long, so a thread looks, and is not waited for.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal() and int(port) < 2**16):  # auto, local, or a word that Ray refuses at once
+        return
+    answered: list[str] = []
+
+    def knock() -> None:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER).close()
+            answered.append("")
+        except (OSError, UnicodeError) as error:
+            answered.append(one_line(error))
+
+    thread = threading.Thread(target=knock, daemon=True)
+    thread.start()
+    thread.join(ANSWER)
+    if answered != [""]:
+        why = answered[0] if answered else f"no answer within {ANSWER:g} seconds"
+        raise BadInput(f"no Ray cluster at {address}: {why}")
 
 
 class OwnPath(list[str]):
