@@ -287,6 +287,28 @@ def test_a_holder_that_does_not_move_is_named(tmp_path: Path, capsys: pytest.Cap
         assert "which has written nothing for 1.0 h" in str(late)
 
 
+def test_a_clock_that_jumps_gives_no_cell_away_and_hides_no_holder(tmp_path: Path) -> None:
+    store, day = Store(tmp_path), 86_400.0
+    now = time.time()
+    with claims.take(store, CELL) as claim:
+        os.utime(claim.path, (now + day, now + day))  # the clock was set back since, or the holder's is ahead
+        assert claims.take(store, CELL) is None
+        assert [key for key, _ in claims.running(store)] == [CELL.key]
+        (ahead,) = claims.still(store, [CELL], now)
+        assert str(ahead).endswith("whose last trace lies 24.0 h ahead: was a clock set?")
+        journal = store.path(CELL, "replies.jsonl")
+        journal.touch()
+        os.utime(journal, (now - 7200, now - 7200))  # of the same holder, by the clock of now
+        (late,) = claims.still(store, [CELL], now)
+        assert "which has written nothing for 2.0 h" in str(late)
+        os.utime(journal, (now, now))
+        assert list(claims.still(store, [CELL], now)) == []
+        os.utime(claim.path, (0, 0))  # or was set ahead: no claim runs out
+        assert claims.take(store, CELL) is None
+    with claims.take(store, CELL) as again:
+        assert again.path.stat().st_size
+
+
 def test_the_lock_of_another_user_is_taken_over_when_nobody_holds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

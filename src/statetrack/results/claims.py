@@ -1,8 +1,9 @@
 """Who works on which cell: one lock file per cell, held by the kernel's flock for as long as the process lives.
 
 A process that is killed loses its locks at that moment, so there is nothing to expire and nothing to clean up; the
-file it leaves behind means nothing. Whoever takes a claim looks again whether the cell is finished, so that two runners
-on one folder never do a finished cell again.
+file it leaves behind means nothing. So no clock decides who has a cell: one that jumps, or that of another machine, can
+only make `still` name somebody who works, or not name yet somebody who does not. Whoever takes a claim looks again
+whether the cell is finished, so that two runners on one folder never do a finished cell again.
 """
 
 from __future__ import annotations
@@ -120,12 +121,16 @@ def still(store: Store, cells: Iterable[Cell], now: float | None = None) -> Iter
         checkpoints = store.hidden.glob(f"work/*/{cell.siblings}.*")
         written = (path, store.path(cell), store.path(cell, replies.ENDING), *checkpoints)
         traces = [moved for each in written if (moved := _moved(each))]
-        quiet = moment - max(traces, default=moment)
+        past = [each for each in traces if each <= moment + STILL]  # others are of a clock that was set back
+        quiet = moment - max(past, default=moment)
         who = f"process {pid} on {host}" if host else "an earlier version"
         if host == _host() and _is_stopped(pid):
             yield Holder(str(cell), who, "which is stopped")
         elif quiet >= STILL:
             yield Holder(str(cell), who, f"which has written nothing for {quiet / 3600:.1f} h")
+        elif traces and not past:
+            ahead = (min(traces) - moment) / 3600
+            yield Holder(str(cell), who, f"whose last trace lies {ahead:.1f} h ahead: was a clock set?")
 
 
 def _moved(path: Path) -> float | None:
