@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import json
+import struct
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,16 @@ from hypothesis import strategies as some
 
 import statetrack as st
 from statetrack.certificates.certify import BROKEN, OPEN, PROVED, Certificate, certify, kind_of, tensors_of
-from statetrack.certificates.checker import Refused, check, hash_of
+from statetrack.certificates.checker import Refused, check, hash_of, read_tensors
 from statetrack.certificates.checker import __file__ as checker_file
 from statetrack.certificates.checker.cover import unpacked
 from statetrack.certificates.checker.float32 import gelu_error, linear_error, normed_error
 from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.certificates.cover import PointMaps, packed
+from statetrack.cli import main
 from statetrack.models import SequenceModel
 from statetrack.models.witnesses import automaton, permutations, toggle
+from statetrack.training import checkpoint
 
 KINDS = {"centres": "<f8", "radii": "<f8", "next": "<i4"}
 WITNESSES = ("parity by e88-gain", "parity by tanh-rnn", "s3 by reflections")
@@ -239,3 +243,47 @@ def test_a_read_out_in_float32_is_off_by_at_most_what_is_bounded(seed: int) -> N
     for bound, one, other in zip((inner, hidden, streamed, logits), (*exact[:3], exact[4]), (*found[:3], found[4])):
         assert (np.abs(one - other) <= bound).all()
     assert logits.max() < 1e-2
+
+
+HOSTILE: dict[str, tuple[dict[str, Any] | bytes, str]] = {
+    "a name that clears the screen": ({"model": "\x1b[2J\n\nlies"}, "what it calls its model is no name"),
+    "a name of a million letters": ({"model": "m" * 10**6}, "what it calls its model is no name"),
+    "a name that is none": ({"model": {"a": 1}}, "what it calls its model is no name"),
+    "parts without end": ({"parts": 600}, "it has more parts than the network has columns"),
+    "lists without end": (b"[" + b"[]," * 2**19 + b"[]]", "has more than 1,048,576 values"),
+    "deep": (b"[" * 100_000, "is not a proof for"),
+    "an enormous shape": ({"covers": {"shape": [2**62, 2**62], "data": ""}}, "is not a proof for"),
+    "no number": ({"epsilon": float("nan")}, "epsilon nan should lie in"),
+    "a task of a file": ({"task": "mine.py:Mine"}, "mine.py"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_proofs_are_refused_in_one_line(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change, said = HOSTILE[case]
+    told, _ = proof_of("parity by e88-gain")
+    path = tmp_path / "x.proof"
+    checkpoint.save_weights(path.with_suffix(".safetensors"), witness("parity by e88-gain")[1], {})
+    if isinstance(change, bytes):
+        path.write_bytes(change)
+    else:
+        if "parts" in change:
+            change = {"parts": told["parts"] * change["parts"]}
+        if "covers" in change:
+            change = {"covers": [told["covers"][0] | {"centres": change["covers"]}]}
+        path.write_text(json.dumps(told | change))
+    assert main(["verify", str(path)]) in (1, 2)
+    found = capsys.readouterr()
+    assert len((found.out + found.err).splitlines()) == 1
+    assert said in found.out + found.err
+    assert len(found.out + found.err) < 1000
+
+
+def test_tensors_that_lie_on_one_another_are_not_copied(tmp_path: Path) -> None:
+    """Two thousand of 16 MB each, in a file of 16 MB."""
+    each = {"dtype": "F32", "shape": [2**22], "data_offsets": [0, 2**24]}
+    header = json.dumps({f"a{number}": each for number in range(2000)}).encode()
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(2**24))
+    with pytest.raises(Refused, match="holds fewer numbers than it says"):
+        read_tensors(path)

@@ -242,6 +242,7 @@ def test_an_own_model_that_peeks_at_a_new_length_gets_no_number(tmp_path: Path) 
     ("wanted", "line"),
     [
         (Wanted(), "there is nothing to measure: ask for lengths, a stream or hard words"),
+        (Wanted(lengths=tuple(range(1, 258))), "257 lengths are more than 256"),
         (Wanted(lengths=(0,)), "length 0 should lie in"),
         (Wanted(streams=(2**40,)), "stream 1099511627776 should lie in"),
         (Wanted(words=-1), "words -1 should be 0, or a number of tokens"),

@@ -34,6 +34,7 @@ from statetrack.training.run import check_length, check_numbers, pick_device
 from statetrack.training.weight_file import WeightFile, check_not_nan, load_into, look_at, sha256_of
 from statetrack.training.weights import built, check_size_fits, frozen, subject_of
 
+MOST_LENGTHS = 256  # of one call
 MOST_LENGTH = 2**20  # of whole rows, which a model runs in one piece
 
 
@@ -159,6 +160,8 @@ def check_wanted(wanted: Wanted) -> None:
         raise BadInput(
             "there is nothing to measure: ask for lengths, a stream or hard words (--lengths, --stream, --words)"
         )
+    if len(wanted.lengths) > MOST_LENGTHS:
+        raise BadInput(f"{len(wanted.lengths):,} lengths are more than {MOST_LENGTHS}; ask for fewer at a time")
     for length in wanted.lengths:
         check_size(length, 1, 0, 0)
         if length > MOST_LENGTH:

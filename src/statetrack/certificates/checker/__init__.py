@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ from statetrack.tasks import trusted_task
 from statetrack.tasks.finite import explore
 
 MOST_STATES = 100_000  # of a task
+MOST_HEADER = 2**24  # bytes that name the tensors of a file
+MOST_VALUES = 2**20  # of a proof, its arrays counted as one each
+MOST_NAME = 1000  # characters of a model's name
 
 __all__ = ["Checked", "Refused", "check", "hash_of", "read_tensors", "verify"]
 
@@ -64,7 +68,10 @@ class Checked:
 def verify(proof: Path, weights: Path) -> Checked:
     """Check a proof file against a file of weights; Refused where it does not hold."""
     try:
-        return check(json.loads(proof.read_bytes()), read_tensors(weights))
+        data = proof.read_bytes()
+        if sum(map(data.count, b"[{,")) > MOST_VALUES:  # arrays are base64; as JSON lists they would take gigabytes
+            raise Refused(f"{proof.name} has more than {MOST_VALUES:,} values, which no proof has")
+        return check(json.loads(data), read_tensors(weights))
     except Refused:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -79,12 +86,18 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
     task, epsilon = trusted_task(told["task"]), float(told["epsilon"])
     if told["network"] not in NETWORKS:
         raise Refused(f"{told['network']} is not a network that can be checked; those are {', '.join(NETWORKS)}")
+    name = told["model"]
+    if not (isinstance(name, str) and name.isprintable() and len(name) <= MOST_NAME):
+        raise Refused("what it calls its model is no name")
     if not 0 <= epsilon < 1:
         raise Refused(f"epsilon {epsilon} should lie in 0..1")
     network = NETWORKS[told["network"]](tensors)
     if network.maps.tokens != task.inputs:
         raise Refused(f"the network knows {network.maps.tokens} tokens, the task has {task.inputs}")
     machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
+    heads, _, most = network.maps.shape
+    if len(told["parts"]) > heads * most:
+        raise Refused("it has more parts than the network has columns")
     parts = [Part.read(part, told["covers"][part["cover"]], network.maps) for part in told["parts"]]
     columns = [column for part in parts for column in part.columns]
     if len(set(columns)) < len(columns) or not parts:
@@ -113,7 +126,11 @@ def read_tensors(path: Path) -> Tensors:
     """The tensors of a safetensors file, float32 alone, as float64."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
+    if size > MOST_HEADER:
+        raise Refused(f"{path.name} names its tensors in more than {MOST_HEADER:,} bytes")
     header, body = json.loads(data[8 : 8 + size]), data[8 + size :]
+    if sum(4 * math.prod(each["shape"]) for name, each in header.items() if name != "__metadata__") > len(body):
+        raise Refused(f"{path.name} holds fewer numbers than it says")  # tensors that lie on one another, each a copy
     found = {}
     for name, each in header.items():
         if name == "__metadata__":
