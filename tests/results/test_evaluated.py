@@ -68,6 +68,7 @@ def test_what_others_added_meanwhile_stays(tmp_path: Path) -> None:
     assert status(store).counts["done"] == 1
     assert check(store).to_dict() == {
         "damaged": [], "conflicts": [], "stale": [], "foreign": [], "records": 1, "weights": 0,
+            "proofs": 0,
     }  # fmt: skip
 
 

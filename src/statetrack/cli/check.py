@@ -38,6 +38,7 @@ def command(
             say(f"read: {name}, of another program")
         for conflict in found.conflicts:
             say(f"conflict: {conflict} differs")
-        counted = f"{plural(found.records, 'record')} and {plural(found.weights, 'file')} of weights are whole"
+        proofs = f", {plural(found.proofs, 'proof')}" if found.proofs else ""
+        counted = f"{plural(found.records, 'record')}{proofs} and {plural(found.weights, 'file')} of weights are whole"
         say(f"{folder}: {counted}; {len(found.damaged)} damaged, {len(found.conflicts)} in conflict")
     return 1 if found.damaged or found.conflicts else 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from statetrack.results import Store
 
 SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
-BROKEN = "broken by"
+BROKEN, FOR_EVER = "broken by", "for ever"
 SHOWN_LONG = ("task", "model", "protocol", "trained", "seed", "of", "tested", "case", "accuracy", "low", "high",
               "floor", "end_accuracy", "solved")  # fmt: skip
 SHOWN_BROUGHT = ("trained", "seed", "of", "tested", "accuracy", "low", "high", "floor", "end_accuracy", "solved")
@@ -67,8 +67,9 @@ def command(
     table = [row | {"protocol": protocols.get(row["key"])} for row in table]
     shown = [print_asked(store), bool(trained), print_external(found)]
     if trained:
-        told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14)} for row in table if row["key"] in trained]
-        _print((*SHOWN, BROKEN), told)
+        told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14), FOR_EVER: row.get("for_ever.standing")}
+                for row in table if row["key"] in trained]  # fmt: skip
+        _print((*SHOWN, BROKEN, *([FOR_EVER] if any(row[FOR_EVER] for row in told) else [])), told)
     if not print_brought(store) and not any(shown):
         say(f"{folder} holds no results yet")
 

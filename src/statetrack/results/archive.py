@@ -1,8 +1,8 @@
 """Join folders of cells, and pack a folder into one file, or into parts, and back.
 
 The better record of a cell stays: a result before a reason why it was skipped, that before a failure; among equals the
-one that is there, with the evaluations, replies and weights of both. Its diagnosis goes with it. Two results, or two
-episodes, that differ are both kept (`results/conflicts.py`, `results/replies.py`).
+one that is there, with the evaluations, replies and weights of both. Its diagnosis and its proof go with it. Two
+results, or two episodes, that differ are both kept (`results/conflicts.py`, `results/replies.py`).
 
 An archive ends in a list of the SHA-256 of its files, as `sha256sum` writes it. One of an earlier version has none.
 """
@@ -24,7 +24,8 @@ from typing import IO, Any
 
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, open_plain, together
-from statetrack.results import conflicts, plans, replies
+from statetrack.results import conflicts, plans, proofs, replies
+from statetrack.results.cell import Cell
 from statetrack.results.conflicts import Conflict
 from statetrack.results.diagnosis import FOLDER, of_cell, path_of
 from statetrack.results.networks import HasEvaluations
@@ -47,7 +48,9 @@ from statetrack.results.seal import MOST_JSON, check_tensors, same_tensors
 from statetrack.results.store import Damage, Store
 
 PLAN = re.compile(r"\.sweep/plans/[^/]+\.json")
-SIDE = re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors|replies\.jsonl)")
+SIDE = re.compile(
+    r"[0-9a-f]{20}(\.pruned\.(safetensors|proof)|(\.[0-9a-f]{8}\.conflict)?\.(json|safetensors|proof|replies\.jsonl))"
+)
 DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
 OURS = (SIDE, PLAN, SCRATCH, DIAGNOSIS)
@@ -105,7 +108,8 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
     if there is None or (record.finished and not there.finished):
         if not _are_of(home.path(record.cell, "safetensors"), record):
             home.path(record.cell, "safetensors").unlink(missing_ok=True)  # of a run that was killed before its record
-        home.adopt(record.cell, [*store.files(record.cell, "safetensors"), *store.files(record.cell)])
+        beside = [path for ending in ("safetensors", *proofs.ENDINGS) for path in store.files(record.cell, ending)]
+        home.adopt(record.cell, [*beside, *store.files(record.cell)])
         joined.taken += 1
         return
     joined.taken += is_better(record, there)
@@ -123,6 +127,22 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
         joined.evaluations += sum(each not in there.evaluations for each in united.evaluations)
     if theirs and ours is None and same_weights(record, there):
         copy_whole(theirs, home.path(record.cell, "safetensors"))
+    if what is None and isinstance(united, HasEvaluations):
+        _take_proofs(store, home, united.cell, united, joined)
+
+
+def _take_proofs(store: Store, home: Store, cell: Cell, united: HasEvaluations, joined: MergeSummary) -> None:
+    """Those that the record speaks of and that do not lie here; a pruned one with the weights that it is about."""
+    for ending in (proofs.PROOF, proofs.PRUNED_PROOF):
+        comes = proofs.fitting(united, ending, store.files(cell, ending))
+        if comes is None or proofs.fitting(united, ending, home.files(cell, ending)):
+            continue
+        if ending == proofs.PRUNED_PROOF:
+            for path in store.files(cell, proofs.PRUNED_WEIGHTS):
+                copy_whole(path, home.path(cell, proofs.PRUNED_WEIGHTS))
+        copy_whole(comes, home.path(cell, ending))
+    if united.contradiction:
+        joined.conflicts.append(Conflict(home.path(cell), str(cell), f"for ever ({united.contradiction})"))
 
 
 def _are_of(weights: Path, record: Record) -> bool:
@@ -217,12 +237,14 @@ def _packed(folder: Path, weights: bool, checkpoints: bool, diagnoses: bool) -> 
     cells = [record.cell for record in store.records()]
     paths = [path for cell in cells for path in store.files(cell)]
     if weights:
-        paths += [path for cell in cells for path in store.files(cell, "safetensors")]
+        endings = ("safetensors", *proofs.ENDINGS)
+        paths += [path for cell in cells for ending in endings for path in store.files(cell, ending)]
     if diagnoses:
         paths += [path_of(store, cell) for cell in cells if of_cell(store, cell)]
     paths += [path for path, record in conflicts.aside(folder) if isinstance(record, Record)]
     if weights:
-        paths += [path for path in folder.glob("*.conflict.safetensors") if SIDE.fullmatch(path.name)]
+        aside = (*folder.glob("*.conflict.safetensors"), *folder.glob("*.conflict.proof"))
+        paths += [path for path in aside if SIDE.fullmatch(path.name)]
     paths += [*replies.journals(folder).values(), *replies.aside(folder)]
     paths += [*(store.hidden / plans.FOLDER).glob("*.json"), *(_checkpoints(store) if checkpoints else ())]
     return len(cells), sorted(path for path in paths if path.is_file())  # a pipe would make us wait
@@ -302,7 +324,7 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, part: Part, place: P
         raise BadInput(f"{part} holds {member.name!r}, which does not belong in a packed folder; nothing was taken")
     target.parent.mkdir(parents=True, exist_ok=True)
     size = member.size + (target.stat().st_size if follows else 0)
-    if name.endswith((".json", LIST)) and size > MOST_JSON:
+    if name.endswith((".json", ".proof", LIST)) and size > MOST_JSON:
         raise BadInput(f"{part} holds {name} of {size:,} bytes; more than {MOST_JSON:,} are not taken")
     digest = hashlib.sha256()
     with source, target.open("ab" if follows else "xb") as file:

@@ -2,7 +2,8 @@
 
     DIR/3f0c...9a.json                        the one that counts
     DIR/3f0c...9a.1b2c3d4e.conflict.json      the other; `check` and `merge` name it, all else passes it by
-    DIR/3f0c...9a.1b2c3d4e.conflict.safetensors   its weights; .conflict.replies.jsonl are its replies (`replies.py`)
+    DIR/3f0c...9a.1b2c3d4e.conflict.safetensors   its weights, .conflict.proof their proof;
+                                              .conflict.replies.jsonl are its replies (`replies.py`)
 
 Seconds, machines and versions may differ. So may what one of the two does not hold: they are united.
 """
@@ -18,7 +19,7 @@ from typing import Any
 
 from statetrack.files import copy_whole, read_bounded, write_whole
 from statetrack.results import records, seal
-from statetrack.results.evaluations import Evaluation
+from statetrack.results.evaluations import Evaluation, ForEver
 from statetrack.results.networks import HasEvaluations
 from statetrack.results.records import AskedRecord, EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.schema import BadRecord
@@ -96,7 +97,8 @@ def _evaluations(one: HasEvaluations, other: HasEvaluations) -> str | None:
 
 
 def _counts(each: Evaluation) -> bool:
-    return not each.reason and not each.other_weights
+    """Whether it was measured, so that another measurement must agree. A search depends on the clock."""
+    return not each.reason and not each.other_weights and not isinstance(each, ForEver)
 
 
 def _differing(one: Any, other: Any, left_out: tuple[str, ...]) -> str | None:
@@ -119,6 +121,8 @@ def set_aside(folder: Path, record: Record, weights: Path | None, what: str) -> 
     path = path_for(folder, record.cell.key, data)
     if weights is not None:
         copy_whole(weights, path.with_suffix(".safetensors"))
+        if (proof := weights.with_suffix(".proof")).is_file():
+            copy_whole(proof, path.with_suffix(".proof"))
     write_whole(path, data)
     return Conflict(path, str(record.cell), what)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from statetrack.formatting import plural, shortened
+
 SOLVED = 0.99  # the accuracy that counts as right
 OF_THE_GUESS = 0.5  # a network that solves a task makes at most this share of the errors of the best guess
 END = 32  # positions at the end of a row
@@ -218,6 +220,22 @@ class BreakingWord:
     def tokens(self) -> int:
         return sum(len(part.symbols) * part.times for part in self.parts)
 
+    @property
+    def said(self) -> str:
+        """In words: broken by the word 1 0^22 (23 tokens): it answers 0, right is 1."""
+        given = f"it answers {self.given}" if self.given is not None else "it gives no answer"
+        return (
+            f"broken by the word {shortened(self.word)} ({plural(self.tokens, 'token')}): {given}, "
+            f"right is {self.expected}"
+        )
+
+    def problem(self) -> str | None:
+        """What it cannot be, beyond its types."""
+        if self.expected == self.given:
+            return "a word that breaks a network is answered wrong"
+        fine = self.tokens > 0 and all(part.times > 0 and part.symbols for part in self.parts)
+        return None if fine else "a breaking word has symbols"
+
     def __repr__(self) -> str:
         return f"BreakingWord({self.word!r}, expected={self.expected}, given={self.given})"
 
@@ -258,7 +276,84 @@ class OnWords(Evaluation):
             return "more words are wrong than were tried"
         if self.breaking is None:
             return None
-        if not self.wrong or self.breaking.expected == self.breaking.given:
-            return "a word that breaks a network is answered wrong"
-        fine = self.breaking.tokens > 0 and all(part.times > 0 and part.symbols for part in self.breaking.parts)
-        return None if fine else "a breaking word has symbols"
+        return self.breaking.problem() if self.wrong else "a word that breaks a network is answered wrong"
+
+
+PROVED, PRUNED, BROKEN, OPEN = "proved as trained", "proved pruned", "broken by a word", "open"
+OUTCOMES = (PROVED, PRUNED, BROKEN, OPEN)
+MISSING = "proof missing"  # the record speaks of a proof, and the file that lies there is not that one
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForEver(Evaluation):
+    """What `statetrack certify` found out about every word, of any length: one of OUTCOMES.
+
+    A proof is a file beside the weights, whose hash is `proof`. Where that file is not there, or is another, reading
+    the folder gives a `reason`: then nothing is claimed (`results/proofs.py`). Of a pruned network it is about weights
+    that were changed first, which are kept beside those that were trained.
+
+    A search is cut off by the clock, so that two of them may find different things, and both are kept.
+    """
+
+    kind = "for ever"
+    outcome: str
+    weights: str  # the hash by which a proof names the weights that were trained
+    budget: float  # seconds that the search was given
+    seconds: float | None = None
+    proof: str = ""  # SHA-256 of the file
+    epsilon: float | None = None  # by which each number of the state may be off in each step
+    margin: float | None = None  # of the logits, at least
+    float32: float | None = None  # a step in float32 is off by at most this
+    regions: int | None = None
+    covered: int = 0  # where it is open: every word of so many tokens was tried, and is answered rightly
+    why: str = ""  # it is open
+    word: BreakingWord | None = None
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        found = self.word.word if self.word else self.proof
+        return self.kind, self.outcome, found or (self.budget, self.covered, self.why)
+
+    @property
+    def claims_proof(self) -> bool:
+        """Whether it speaks of a proof, which may be there or not."""
+        return self.outcome in (PROVED, PRUNED)
+
+    @property
+    def standing(self) -> str:
+        """In a few words, as tables have it."""
+        return MISSING if self.reason else self.outcome
+
+    @property
+    def by(self) -> str:
+        """What stands behind it, in a few words."""
+        if self.word is not None:
+            return f"{shortened(self.word.word)} ({plural(self.word.tokens, 'token')})"
+        if self.claims_proof:
+            return self.reason or f"epsilon {self.epsilon:.2g}, margin {self.margin or 0.0:.2g}"
+        return f"every word of up to {plural(self.covered, 'token')} is right" if self.covered else self.why
+
+    @property
+    def sentence(self) -> str:
+        """In words, without a full stop."""
+        if self.reason:
+            return f"{self.outcome} as the record says, but nothing is claimed: {self.reason}"
+        if self.word is not None:
+            return self.word.said
+        if self.claims_proof:
+            exact = self.float32 is not None and self.epsilon is not None and self.float32 <= self.epsilon
+            return (
+                f"{self.outcome}: right after every word, for ever, in every implementation whose steps are off by at "
+                f"most {self.epsilon:g} ({'covers' if exact else 'does not cover'} float32)"
+            )
+        covered = f"; every word of up to {plural(self.covered, 'token')} is right" if self.covered else ""
+        return f"open whether it is right for ever: {self.why}{covered}"
+
+    def problem(self) -> str | None:
+        if self.outcome not in OUTCOMES:
+            return f"{self.outcome!r} is not one of {', '.join(OUTCOMES)}"
+        if self.claims_proof != bool(self.proof) or (self.claims_proof and self.epsilon is None):
+            return "a proof has a file and an epsilon"
+        if (self.outcome == BROKEN) != (self.word is not None):
+            return "what is broken is broken by a word"
+        return self.word.problem() if self.word else None

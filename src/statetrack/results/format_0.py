@@ -105,6 +105,7 @@ def _flat_training(record: TrainingRecord) -> dict[str, Any]:
         EXACT: _only(record.all_strings, "strings", "accuracy", "full_sequence_accuracy"),
         STREAM: _longest_stream(record),
         **_flat_words(record),
+        **_flat_for_ever(record),
         "evaluation_seconds": record.evaluation_seconds,
         "rates_tried": [asdict(rate) for rate in record.training.rates_tried],
     }
@@ -117,6 +118,7 @@ def _flat_evaluated(record: EvaluatedRecord) -> dict[str, Any]:
         BEYOND: {str(length): _flat_rows(each) for length, each in record.rows.items()},
         STREAM: _longest_stream(record),
         **_flat_words(record),
+        **_flat_for_ever(record),
         "evaluation_seconds": record.evaluation_seconds,
     }
 
@@ -145,6 +147,13 @@ def _flat_words(record: HasEvaluations) -> dict[str, Any]:
             "broken_given": word.given, "broken_family": word.family} if word else {}  # fmt: skip
     tried = _only(record.words, "how", "budget", "words", "tokens", "longest", "wrong") or {}
     return {"words": tried | {"broken_by": record.broken_by} | told} if tried or told else {}
+
+
+def _flat_for_ever(record: HasEvaluations) -> dict[str, Any]:
+    """0.1.0 had none of it. What is claimed is the `standing`; the numbers are those of the evaluation behind it."""
+    numbers = ("outcome", "reason", "epsilon", "margin", "float32", "regions", "seconds", "covered", "why", "proof")
+    told = _only(record.for_ever, *numbers)
+    return {"for_ever": {"standing": record.standing} | told} if told else {}
 
 
 def _only(evaluation: Evaluation | None, *names: str) -> dict[str, Any] | None:

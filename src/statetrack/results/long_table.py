@@ -5,6 +5,8 @@
     rows         rows of one length
     stream       the last positions before a mark of a stream
     words        hard words: `tested` is the longest of them, `wrong` how many were, `broken_by` the shortest such one
+    for ever     every word, of any length, as `certify` found out; `case` is what it came to: proved as trained,
+                 broken by a word (`broken_by`), open (every word of up to `tested` tokens is right), proof missing
     off data     rows that training never shows, `case` by case
     all strings  every input of the length trained on
     dialogue     one sample that a language model was asked; `tested` is its length
@@ -23,7 +25,7 @@ from typing import Any
 
 from statetrack.errors import need
 from statetrack.results.cell import ASK, Cell
-from statetrack.results.evaluations import AllStrings, OffData, OnRows, OnStream, OnWords
+from statetrack.results.evaluations import AllStrings, ForEver, OffData, OnRows, OnStream, OnWords
 from statetrack.results.external import ExternalEpisodes, ExternalScores
 from statetrack.results.networks import HasEvaluations, Tested
 from statetrack.results.records import DONE, AskedRecord, EvaluatedRecord, Record, TrainingRecord
@@ -33,7 +35,7 @@ COLUMNS: dict[str, type] = {
     "reason": str, "of": str, "tested": int, "case": str, "rows": int, "n": int, "accuracy": float, "low": float,
     "high": float, "floor": float, "end_accuracy": float, "end_low": float, "end_high": float, "end_floor": float,
     "solved": bool, "wrong": int, "broken_by": str, "max_length": int, "ended": str, "parameters": int,
-    "state_size": int, "learning_rate": float, "train_seconds": float,
+    "state_size": int, "learning_rate": float, "train_seconds": float, "epsilon": float, "margin": float,
 }  # fmt: skip
 DTYPES = {int: "Int64", float: "float64", bool: "boolean", str: "object"}  # of pandas; whole numbers may be missing
 
@@ -94,11 +96,13 @@ def _tested(one: Tested) -> Row:
 
 
 def _besides(record: HasEvaluations) -> Iterator[Row]:
-    """What is not a length: hard words, rows off the data, all strings, and what could not be run."""
+    """What is not a length: every word, hard words, rows off the data, all strings, and what could not be run."""
     for each in record.evaluations:
         if each.other_weights:
             continue
-        if each.reason:
+        if isinstance(each, ForEver):
+            yield _for_ever(each)
+        elif each.reason:
             length = getattr(each, "length", getattr(each, "steps", None))
             yield {"of": each.kind, "tested": length, "reason": each.reason}
         elif isinstance(each, OnWords):
@@ -113,6 +117,12 @@ def _besides(record: HasEvaluations) -> Iterator[Row]:
             yield {"of": each.kind, "tested": each.length, "rows": each.strings, "accuracy": each.accuracy}
         else:
             assert isinstance(each, OnRows | OnStream)  # which are among the lengths
+
+
+def _for_ever(each: ForEver) -> Row:
+    return {"of": each.kind, "tested": each.covered or None, "case": each.standing, "reason": each.reason or None,
+            "broken_by": each.word.word if each.word else None, "epsilon": each.epsilon,
+            "margin": each.margin}  # fmt: skip
 
 
 def _dialogue(record: AskedRecord) -> Row:

@@ -10,9 +10,12 @@ from typing import Any, Self, TypeVar, cast
 from statetrack.formatting import plural, shortened
 from statetrack.intervals import wilson
 from statetrack.results.evaluations import (
+    BROKEN,
+    PROVED,
     AllStrings,
     BreakingWord,
     Evaluation,
+    ForEver,
     OffData,
     OnRows,
     OnStream,
@@ -84,24 +87,70 @@ class HasEvaluations:
     @property
     def broken(self) -> BreakingWord | None:
         """The shortest word after which it is known to answer wrong."""
-        known = [each.breaking for each in self.of(OnWords) if each.breaking]
-        return min(known, key=lambda word: word.tokens, default=None)
+        known = [each.breaking for each in self.of(OnWords)] + [each.word for each in self.of(ForEver)]
+        return min(filter(None, known), key=lambda word: word.tokens, default=None)
 
     @property
     def broken_by(self) -> str:
         """That word as a text, - where none was found, nothing where none was looked for."""
-        return self.broken.word if self.broken else "-" if self.words else ""
+        return self.broken.word if self.broken else "-" if self.words or self.of(ForEver) else ""
+
+    @property
+    def for_ever(self) -> ForEver | None:
+        """What `certify` came to: a word outweighs a proof, a proof that is there one that is missing, and all of them
+        what is open; of those that are open the longest search. None where nobody has asked.
+        """
+
+        def weight(each: ForEver) -> tuple[bool, bool, bool, bool, float]:
+            there = each.claims_proof and not each.reason
+            return (each.word is not None, there, each.outcome == PROVED, each.claims_proof, each.budget)
+
+        return max(self.of(ForEver), key=weight, default=None)
+
+    @property
+    def proved(self) -> ForEver | None:
+        """The proof that it is right for ever, as it was trained; None where a word breaks it all the same."""
+        found = self.for_ever
+        there = found is not None and found.outcome == PROVED and not found.reason
+        return found if there and self.broken is None else None
+
+    @property
+    def standing(self) -> str:
+        """What is known of it at every length, in a few words; nothing where nobody has looked."""
+        if self.broken is not None:
+            return BROKEN
+        return self.for_ever.standing if self.for_ever else ""
+
+    @property
+    def shown_by(self) -> str:
+        """What stands behind that: the word, the epsilon and margin of a proof, or how far every word was tried."""
+        if self.broken is not None:
+            return f"{shortened(self.broken.word)} ({plural(self.broken.tokens, 'token')})"
+        return self.for_ever.by if self.for_ever else ""
+
+    @property
+    def said_for_ever(self) -> str:
+        """The same as a sentence; nothing where nobody has looked."""
+        if self.broken is not None:
+            said = self.broken.said
+        elif self.for_ever is not None:
+            said = self.for_ever.sentence
+        else:
+            return ""
+        return f"{said[0].upper()}{said[1:]}."
+
+    @property
+    def contradiction(self) -> str | None:
+        """That one evaluation proves what another one breaks."""
+        proofs = [each for each in self.of(ForEver) if each.claims_proof and each.outcome == PROVED]
+        return f"{PROVED}, and {self.broken.said}" if proofs and self.broken else None
 
     @property
     def on_words(self) -> str:
         """What it did on hard words, in one line."""
         tried, word = self.words, self.broken
         if word is not None:
-            given = f"it answers {word.given}" if word.given is not None else "it gives no answer"
-            return (
-                f"broken by the word {shortened(word.word)} ({plural(word.tokens, 'token')}): "
-                f"{given}, right is {word.expected}"
-            )
+            return word.said
         if tried is None:
             return "no hard words were tried"
         if tried.wrong:

@@ -2,6 +2,7 @@
 
     DIR/3f0c...9a.json         a record: the cell, the version, its status and numbers
     DIR/3f0c...9a.safetensors  the weights
+    DIR/3f0c...9a.proof        a proof that they are right for ever (`results/proofs.py`)
     DIR/*.conflict.json        other results of a cell (`results/conflicts.py`)
     DIR/diagnosis/             what was found out about trained cells
     DIR/.sweep/                how the work stands: plans, claims, scratch; may be removed when nothing runs
@@ -29,7 +30,7 @@ from typing import TypeVar
 from statetrack import spec
 from statetrack.errors import BadInput
 from statetrack.files import copy_whole, read_bounded, read_start, write_whole
-from statetrack.results import conflicts, records, schema, seal
+from statetrack.results import conflicts, proofs, records, schema, seal
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.schema import BadRecord
@@ -88,8 +89,10 @@ class Store:
 
         A record that is no plain file is named as damaged; weights that are none, such as a pipe, are not there.
         """
-        names = [cell.key, *self._old_names.get(cell.key, ())]
-        paths = [self.folder / f"{name}.{ending}" for name in names]
+        return self._files(cell.key, ending)
+
+    def _files(self, key: str, ending: str) -> list[Path]:
+        paths = [self.folder / f"{name}.{ending}" for name in (key, *self._old_names.get(key, ()))]
         return [path for path in paths if (path.exists() if ending == "json" else path.is_file())]
 
     def weights(self, cell: Cell) -> Path | None:
@@ -194,7 +197,7 @@ class Store:
                 entry = records.unite(entry, older) if isinstance(entry, Record) else older
             elif entry is None:
                 entry = older
-        return entry
+        return proofs.vouched(entry, lambda ending: self._files(key, ending))
 
     @functools.cached_property
     def _old_names(self) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from torch import nn
 
 from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, check
-from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis, history
+from statetrack.results import Cell, Damage, Store, TrainingRecord, diagnosis, history, proofs
 from statetrack.results.cell import STREAM
 from statetrack.results.evaluations import OnWords
 from statetrack.results.records import DIVERGED, DONE, RateTried, Training
@@ -219,6 +219,7 @@ def _fit_and_measure(
             path = store.path(cell, "safetensors")
             path.unlink(missing_ok=True)  # of another training, as is what was found out about it
             diagnosis.forget(store, cell)
+            proofs.forget(store.path(cell))
             if weights:
                 note = {"cell": cell.to_dict(), "training": record.training.fingerprint}
                 checkpoint.save_weights(path, trained[row], note)
