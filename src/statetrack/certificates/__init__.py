@@ -5,5 +5,6 @@ is trusted: a proof counts when `checker/` has accepted it, which imports nothin
 """
 
 from statetrack.certificates.certify import Certificate, certify
+from statetrack.certificates.folder import certify_folder
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["Certificate", "certify", "certify_folder"]

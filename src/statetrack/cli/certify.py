@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from statetrack import trust
+from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode
 from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
-from statetrack.files import check_parent, write_whole
+from statetrack.files import check_parent
 from statetrack.formatting import plural, short_names
 from statetrack.progress import progress
+from statetrack.results import proofs
 
 if TYPE_CHECKING:
     from statetrack.certificates import Certificate
     from statetrack.results import TrainingRecord
 
-PROOF = "proof"  # the ending of a proof beside the weights
-MOST_BYTES = 2**28
+MOST_WEIGHTS = 2**28  # bytes of those that a proof is checked for
 
 
 def command(
@@ -44,8 +46,10 @@ def command(
     """Prove that a network is right after every word, of any length, or find a word that breaks it.
 
     It is broken by a word, proved as trained, or open. A proof is one file, KEY.proof beside the weights, which
-    `statetrack verify` checks. Proofs are known of a tanh RNN, of E88 with gain and of its reflections, with one layer;
-    any network with a state may be broken. The exit code is 0 whatever is found.
+    `statetrack verify` checks. Of a folder, what is found out about each trained cell is added to its record, and what
+    is known of its weights already is not searched again, unless it stayed open in fewer --seconds; so a run that was
+    killed goes on. Proofs are known of a tanh RNN, of E88 with gain and of its reflections, with one layer; any network
+    with a state may be broken. The exit code is 0 whatever is found, and 1 if a cell could not be looked at.
 
     Example: statetrack certify results
 
@@ -74,7 +78,7 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
     from statetrack.training.weight_file import check_not_nan, look_at
 
     the_task, file = named_task(task), look_at(weights)
-    target = out or weights.with_suffix(f".{PROOF}")
+    target = out or weights.with_suffix(f".{proofs.PROOF}")
     check_parent(target)
     network = with_weights(named_model(model, file), the_task, file, "cpu")
     check_not_nan(network, file.name)
@@ -83,7 +87,8 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
         found = certify(
             the_task, network, length=length, seconds=seconds, tick=lambda part: move(part, description=part)
         )
-    _keep(found, target)
+    if found.proof is not None:
+        proofs.write(target, found.proof)
     if as_json:
         print_json(_plain(found))
     else:
@@ -93,52 +98,41 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
 
 
 def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, as_json: bool) -> int:
-    from statetrack.certificates import certify
-    from statetrack.results import Store, TrainingRecord
-    from statetrack.tasks import trusted_task
-    from statetrack.training.weights import load
+    from statetrack.certificates import certify_folder
+    from statetrack.results.diagnosis import HARMLESS
+    from statetrack.training.folder import FolderTally
 
-    store = Store.existing(folder)
-    records = [record for record in store.records() if isinstance(record, TrainingRecord)
-               and (not keys or record.cell.key.startswith(keys))]  # fmt: skip
-    if not records:
-        raise BadInput(f"{folder} holds no trained cell" + (" with such a key" if keys else ""))
-    found: list[tuple[TrainingRecord, Certificate]] = []
-    left: list[str] = []
+    last = FolderTally()
     with progress("bar count spent words", verb="certify") as move:
-        for place, record in enumerate(records):
-            move(f"{place} of {len(records)}", completed=place, total=len(records), description=str(record.cell))
-            try:
-                task, network = trusted_task(record.cell.task), load(store, record.cell)
-                each = certify(task, network, length=record.cell.length, seed=record.cell.seed, seconds=seconds)
-            except BadInput as error:
-                left.append(f"{record.cell}: {error}")
-                continue
-            _keep(each, store.path(record.cell, PROOF))
-            found.append((record, each))
+
+        def show(tally: FolderTally) -> None:
+            nonlocal last
+            last, now = tally, f"{tally.now}: {tally.part}"
+            move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
+
+        def kept() -> Interrupted:
+            return Interrupted(f"{last.done} of {plural(last.total, 'cell')} are certified and kept in {folder}")
+
+        with telling(kept):
+            tally = certify_folder(folder, keys, seconds, show)
+    for left in tally.left_out:
+        say(f"left out: {left.what}: {left.why}", file=sys.stderr)
+    if not tally.records:
+        raise BadInput(f"no cell of {folder} could be certified" if tally.left_out else f"{folder} holds no cells")
     if as_json:
-        print_json([{"cell": record.cell.to_dict()} | _plain(each) for record, each in found])
+        print_json([_told(record) for record in tally.records])
     else:
-        names = short_names(name for record, _ in found for name in (record.cell.task, record.cell.subject))
-        rows = [[names[record.cell.task], names[record.cell.subject], f"{record.cell.length:,}", str(record.cell.seed),
-                 each.outcome, _by(each)] for record, each in found]  # fmt: skip
-        print_table(["task", "model", "trained", "seed", "outcome", "by"], rows, groups=2)
-        for line in left:
-            say(f"left out: {line}")
-    return 0
+        _print(tally.records)
+        say(f"\n{plural(tally.grown, 'cell')} of {folder} certified now, {len(tally.records) - tally.grown:,} before; "
+              f"{len(tally.left_out):,} left out")  # fmt: skip
+    return 1 if any(left.code not in HARMLESS for left in tally.left_out) else 0
 
 
-def _by(found: Certificate) -> str:
-    if found.word:
-        return f"{found.word.word} ({plural(found.word.tokens, 'token')})"
-    if found.checked:
-        return f"epsilon {found.checked.epsilon:.2g}, margin {found.checked.margin:.2g}"
-    return f"every word of up to {found.covered} tokens is right"
-
-
-def _keep(found: Certificate, target: Path) -> None:
-    if found.proof is not None:
-        write_whole(target, json.dumps(found.proof).encode())
+def _print(records: Sequence[TrainingRecord]) -> None:
+    names = short_names(name for record in records for name in (record.cell.task, record.cell.subject))
+    rows = [[names[record.cell.task], names[record.cell.subject], f"{record.cell.length:,}", str(record.cell.seed),
+             record.standing, record.shown_by] for record in records]  # fmt: skip
+    print_table(["task", "model", "trained", "seed", "for ever", "by"], rows, groups=2)
 
 
 def _plain(found: Certificate) -> dict[str, object]:
@@ -148,6 +142,14 @@ def _plain(found: Certificate) -> dict[str, object]:
         "margin": found.checked.margin if found.checked else None,
         "word": found.word.word if found.word else None,
     }  # fmt: skip
+
+
+def _told(record: TrainingRecord) -> dict[str, object]:
+    found, word = record.for_ever, record.broken
+    numbers = ("outcome", "seconds", "covered", "epsilon", "margin", "float32", "regions", "proof", "why")
+    told = {name: getattr(found, name) for name in numbers} if found else {}
+    return {"cell": record.cell.to_dict(), "standing": record.standing, "sentence": record.said_for_ever, **told,
+            "word": word.word if word else None}  # fmt: skip
 
 
 def verify(
@@ -166,11 +168,11 @@ def verify(
     from statetrack.certificates.checker import verify as checked
 
     held = weights or (proof.with_suffix(".safetensors") if proof.is_file() else proof)
-    for path in (proof, held):
+    for path, most in ((proof, proofs.MOST_PROOF), (held, MOST_WEIGHTS)):
         if not path.is_file():
             raise BadInput(f"there is no file {path}")
-        if path.stat().st_size > MOST_BYTES:
-            raise BadInput(f"{path} has more than {MOST_BYTES:,} bytes, which no proof and no weights of one have")
+        if path.stat().st_size > most:
+            raise BadInput(f"{path} has more than {most:,} bytes, which no proof and no weights of one have")
     try:
         found = checked(proof, held)
     except Refused as error:

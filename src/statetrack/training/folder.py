@@ -42,6 +42,7 @@ class FolderTally:
 
 
 Show = Callable[[FolderTally], None]
+One = Callable[[Store, TrainingRecord, FolderTally, Show], None]  # what is done with a cell
 
 
 def evaluate_folder(
@@ -55,7 +56,22 @@ def evaluate_folder(
     stops the others. Code that a record names is run only where `statetrack.trust` allows it, or with `trust_code`.
     """
     check_wanted(wanted)
-    store, place = Store.existing(Path(folder)), pick_device(device)
+    place = pick_device(device)
+
+    def one(store: Store, record: TrainingRecord, tally: FolderTally, show: Show) -> None:
+        _one(store, record, wanted, place, tally, show)
+
+    return over_cells(folder, keys, one, place, show, trust_code)
+
+
+def over_cells(
+    folder: Path | str, keys: Sequence[str], one: One, place: torch.device, show: Show = lambda _: None,
+    trust_code: bool = False,
+) -> FolderTally:  # fmt: skip
+    """Do something with every trained cell of a folder, or with those whose keys begin so. What fails is named, and
+    stops nothing.
+    """
+    store = Store.existing(Path(folder))
     trained, tally = _chosen(store, keys)
     tally.total = len(trained)
     for record in trained:
@@ -63,7 +79,7 @@ def evaluate_folder(
         show(tally)
         try:
             with trust.trusting(everything=trust_code):
-                _one(store, record, wanted, place, tally, show)
+                one(store, record, tally, show)
         except Exception as error:  # somebody's own model may raise anything; the other cells go on
             if no_room(error):
                 raise
