@@ -105,12 +105,17 @@ def _print(comparison: Comparison, folder: Path, keys: tuple[str, ...]) -> None:
     for entry in comparison.cells:
         if keys and entry["key"].startswith(keys):
             say(f"\n{entry['task']}, {entry['model']}, trained at {entry['trained']}, seed {entry['seed']}")
-            say(*(f"  {sentence}" for sentence in entry["sentences"]), sep="\n")
+            say(*(f"  {sentence}" for sentence in _sentences(entry)), sep="\n")
     if not keys:
         _print_comparison(comparison)
     for line in lines_of(comparison.left_out):
         say(line, file=sys.stderr)
     say(f"\n{len(comparison.cells)} diagnosed, {len(comparison.left_out)} left out; in {folder / 'diagnosis'}")
+
+
+def _sentences(entry: dict[str, Any]) -> list[str]:
+    """What was found, and what is known of the network at every length, if somebody asked `certify`."""
+    return [*entry["sentences"], *filter(None, [entry.get("for_ever")])]
 
 
 def _print_comparison(comparison: Comparison) -> None:

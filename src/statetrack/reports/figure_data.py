@@ -6,6 +6,7 @@ A row is a plain dict; its keys are the columns of the CSV file beside the figur
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
@@ -15,7 +16,7 @@ import numpy as np
 
 from statetrack.formatting import shown
 from statetrack.reports.folder import TrainedCell
-from statetrack.results.evaluations import OnRows
+from statetrack.results.evaluations import BROKEN, PROVED, OnRows
 from statetrack.verdicts import measurements
 
 Row = dict[str, Any]
@@ -131,17 +132,39 @@ def heat(runs: Iterable[TrainedCell]) -> list[Row]:
         rows = [row for row in tested(held) if row["of"] == OnRows.kind]
     groups = measurements.grouped(rows, lambda row: (row["model"], row["tested"]))
     several = any(len(same) > 1 for same in groups.values())
-    return [_heat(model, length, same, several) for (model, length), same in groups.items()]
+    known = measurements.grouped(held, lambda run: (run.model, run.trained))
+    alone = len({run.trained for run in held}) == 1
+
+    def standings(model: str, length: int) -> list[str]:
+        """Of the networks behind a cell: what is known at every length is known wherever they are tested."""
+        return [run.record.standing for run in known[model, held[0].trained if alone else length]]
+
+    return [_heat(model, length, same, several, standings(model, length)) for (model, length), same in groups.items()]
 
 
-def _heat(model: str, length: int, rows: list[Row], mark_alone: bool) -> Row:
+def _heat(model: str, length: int, rows: list[Row], mark_alone: bool, standings: Sequence[str]) -> Row:
     middle = median(row["accuracy"] for row in rows)
     known = [row["floor"] for row in rows if row["floor"] is not None]
     floor = median(known) if known else None
     return {
         "model": model, "length": length, "accuracy": middle, "floor": floor, "skill": skill(middle, floor),
         "seeds": len(rows), "shown": shown(middle) + ("*" if mark_alone and len(rows) == 1 else ""),
+        **for_ever_of(standings),
     }  # fmt: skip
+
+
+def for_ever_of(standings: Sequence[str]) -> Row:
+    """What is known at every length of the networks of one cell of the heat map; nothing where nobody looked.
+
+    >>> for_ever_of(["proved as trained", "broken by a word"])
+    {'mark': 'broken by a word', 'for_ever': '1 of 2 broken by a word, 1 of 2 proved as trained'}
+    """
+    counts = Counter(each for each in standings if each)
+    if not counts:
+        return {}
+    told = ", ".join(f"{counts[each]} of {len(standings)} {each}" for each in sorted(counts))
+    mark = BROKEN if counts[BROKEN] else PROVED if counts[PROVED] == len(standings) else ""
+    return {"mark": mark or None, "for_ever": told}
 
 
 def skill(accuracy: float, floor: float | None) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from statetrack.errors import BadInput
 from statetrack.formatting import first_sentence, not_ours, plural, verb
-from statetrack.reports import brought, elsewhere, measures, predictions, prose, provenance, tables
+from statetrack.reports import brought, elsewhere, for_ever, measures, predictions, prose, provenance, tables
 from statetrack.reports.figures import catalogue
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import slug
@@ -156,7 +156,8 @@ def _task(folder: Folder, task: str) -> Section | None:
             lead.append(under + prose.apart(found))
         blocks += _there(
             *catalogue.of_training(folder, task, protocol), measures.off_data(folder, task, protocol),
-            tables.accuracies(folder, task, protocol), measures.measures(folder, task, protocol),
+            tables.accuracies(folder, task, protocol), for_ever.table(folder, task, protocol),
+            measures.measures(folder, task, protocol),
         )  # fmt: skip
     if folder.brought_on(task):
         blocks += [*catalogue.of_brought(folder, task), *_there(brought.table(folder, task))]

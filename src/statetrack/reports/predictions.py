@@ -56,7 +56,7 @@ def _results(folder: Folder, runs: Sequence[TrainedCell]) -> list[Measurement]:
 def seen(runs: Sequence[TrainedCell]) -> tuple[str, str]:
     """What was seen: how far it was right, or where it stands at the length trained on; and what that rests on."""
     found = reach(run.record for run in runs)
-    where = f"trained at {found.trained:,}{_elsewhere(runs, found.trained)}{_broken(runs, found.trained)}"
+    where = f"trained at {found.trained:,}{_elsewhere(runs, found.trained)}{_for_ever(runs, found.trained)}"
     seeds = f"{plural(found.seeds, 'seed')}, {where}"
     if found.reach:
         guess = "; a guess scores as much there" if found.easy else ""
@@ -79,10 +79,13 @@ def _elsewhere(runs: Sequence[TrainedCell], trained: int) -> str:
     return f"; on other rows {len(wrong)} of {tried} below 99 %, at worst {shown(lowest)} on “{kind}”"
 
 
-def _broken(runs: Sequence[TrainedCell], trained: int) -> str:
-    """How many of the networks of this length a word breaks, and the shortest such word."""
-    words = [word for run in runs if run.trained == trained and (word := run.record.broken) is not None]
+def _for_ever(runs: Sequence[TrainedCell], trained: int) -> str:
+    """How many of the networks of this length are proved for ever, how many a word breaks, and the shortest of them."""
+    here = [run.record for run in runs if run.trained == trained]
+    proofs = sum(record.proved is not None for record in here)
+    said = f"; {proofs} proved for ever" if proofs else ""
+    words = [record.broken for record in here if record.broken is not None]
     if not words:
-        return ""
+        return said
     shortest = min(words, key=lambda word: word.tokens)
-    return f"; {len(words)} broken by a word such as {shortest.word}"
+    return f"{said}; {len(words)} broken by a word such as {shortest.word}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from statetrack.asking import metrics
 from statetrack.formatting import plural, shown, verb
-from statetrack.reports import brought, elsewhere, figure_data
+from statetrack.reports import brought, elsewhere, figure_data, for_ever
 from statetrack.reports.figures import asking, diagnosis
 from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
@@ -101,7 +101,7 @@ def _task(folder: Folder, task: str) -> list[str]:
         said = [f"On {task}{where}, {_far(rows)}." for where, rows in zip(under, found.values(), strict=True)]
     if said:
         runs = [run for run in folder.runs if run.task == task]
-        said[-1] += _elsewhere(runs) + _broken(runs)
+        said[-1] += _elsewhere(runs) + _broken(runs) + for_ever.sentence(runs)
     return [*said, brought.sentence(folder, task), _asked(folder, task), elsewhere.sentence(folder, task)]
 
 
@@ -133,7 +133,7 @@ def _elsewhere(runs: Sequence[TrainedCell]) -> str:
 
 def _broken(runs: Sequence[TrainedCell]) -> str:
     """How many networks that solved random rows are broken by a word, and the shortest such word."""
-    solved = [run for run in runs if run.record.solved and run.record.words]
+    solved = [run for run in runs if run.record.solved and run.record.broken_by]
     words = [(run.record.broken.tokens, run.model, run.record.broken.word) for run in solved if run.record.broken]
     if not words:
         return ""

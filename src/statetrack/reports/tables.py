@@ -274,10 +274,12 @@ def patterns(folder: Folder) -> Table | None:
 
 def findings(folder: Folder, task: str) -> Table:
     """What was found of each diagnosed cell, in the words of the diagnosis."""
+    known = {run.record.cell.key: run.record.said_for_ever for run in folder.runs}
     lines = [
-        [each.label, each.found.trained, each.found.seed, each.found.conclusion, " ".join(each.found.sentences)]
+        [each.label, each.found.trained, each.found.seed, each.found.conclusion,
+         " ".join(filter(None, [*each.found.sentences, known.get(each.found.key or "", "")]))]
         for each in diagnosis.of(folder, task)
-    ]
+    ]  # fmt: skip
     headers = ["model", "trained", "seed", "what was found", "in words"]
     caption = "Why each model stops, or does not: the conclusion of its diagnosis and the sentences behind it."
     return Table(f"{slug(task)}-findings", f"{task}: what was found", caption, headers, lines, False, True, True)
@@ -356,7 +358,7 @@ def cells(folder: Folder) -> Table:
     lines = [_cell(record, found.get(id(record))) for record in folder.cells]
     headers = [
         "key", "task", "model", "length", "seed", "protocol", "status", "accuracy", "floor", "last quarter",
-        "broken by", "version", "reason",
+        "broken by", "for ever", "version", "reason",
     ]  # fmt: skip
     caption = "One row a cell, as `statetrack results` prints them."
     return Table("cells", "Every cell", caption, headers, lines, folded=True, download=True)
@@ -369,5 +371,5 @@ def _cell(record: Record, run: TrainedCell | None) -> list[Any]:
         run.protocol if run else str(cell.protocol.get("name", "")), record.status,
         here.accuracy if here and run else None, here.floor if here and run else None,
         here.tail_accuracy if here else None, record.broken_by if isinstance(record, HasEvaluations) else "",
-        record.version, record.reason,
+        record.standing if isinstance(record, HasEvaluations) else "", record.version, record.reason,
     ]  # fmt: skip

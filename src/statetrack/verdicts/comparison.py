@@ -44,7 +44,7 @@ def _line(one: ComparedCell, found: Diagnosis) -> dict[str, Any]:
         "accuracy": one.record.at_length.accuracy, "at_90": one.at_90(), "streamed": found["error"].get("streamed"),
         "predicted_at_90": one.at_90("predicted"), "machine_equal": found["automaton"].get("equal"),
         "machine_errs": bool(found["automaton"].get("error_string") or found["automaton"].get("known_word")),
-        "seconds": found.seconds,
+        "seconds": found.seconds, "for_ever": one.record.said_for_ever,
     }  # fmt: skip
 
 

@@ -63,6 +63,7 @@ class Measurement:
     stopped: str = ""  # that patience ended its training before the protocol's updates were done
     words: int | None = None  # hard words that the network was tried on; None: not tried
     broken: str = ""  # by this word
+    proved: str = ""  # to be right at every length, in float32: what the proof allows for
     elsewhere: str = ""  # rows of another kind, of the length trained on, that it does not solve
     mechanism: str = ""  # of its failure, as a diagnosis names it
 
@@ -123,6 +124,7 @@ def from_record(record: Record | Mapping[str, Any], mechanism: str = "") -> list
         "model": cell.subject, "task": cell.task, "seed": cell.seed, "trained": cell.length,
         "protocol": way_of_training(cell.protocol), "excuse": _excuse(held), "stopped": _stopped(held),
         "words": held.words.words if held.words else None, "broken": held.broken.word if held.broken else "",
+        "proved": _proved(held),
         "elsewhere": _elsewhere(held), "mechanism": mechanism,
     }  # fmt: skip
     made, floor, end_floor = [], 0.0, 0.0
@@ -172,6 +174,13 @@ def _excuse(record: TrainingRecord) -> str:
     if record.status == DIVERGED or at is not None:
         return "it diverged" if at is None else f"it diverged at step {at}"
     return ""
+
+
+def _proved(record: TrainingRecord) -> str:
+    """By how much each number of the state may be off; nothing without a proof that is at hand and covers float32."""
+    found = record.proved
+    covers = found is not None and found.epsilon is not None and (found.float32 or 0.0) <= found.epsilon
+    return f"epsilon {found.epsilon:.2g}" if found is not None and covers else ""
 
 
 def _elsewhere(record: TrainingRecord) -> str:

@@ -1,6 +1,6 @@
 """Trained networks as claims speak of them. A claim about one network is of one of three kinds, never mixed:
 
-proved for these weights   a file that a separate checker accepts (there is none yet)
+proved for these weights   a file that a separate checker accepts
 broken by this word        an input after which it answers wrong
 measured                   right on n rows to N, which excludes a rate of wrong rows above some number
 """
@@ -81,6 +81,8 @@ class Network:
         """Its kind, and what may be said of the network."""
         if self.first.broken:
             return BROKEN, self.first.broken
+        if self.first.proved:
+            return PROVED, f"proved to be right at every length ({self.first.proved})"
         right = [run for run in self.runs if run.surely_solved]
         if not right:
             return MEASURED, f"not solved at {self.trained:,}"

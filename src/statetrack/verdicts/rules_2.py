@@ -1,6 +1,7 @@
 """Rules 2 on what theory predicts (docs/claims.md has them on one screen).
 
-A claim about every length is never confirmed by rows. A claim about training is about a rate: of the seeds, trained in
+A claim about every length is never confirmed by rows, and by a proof of the weights at hand it is. A claim about
+training is about a rate: of the seeds, trained in
 one way at one length, how many are right at 8 times that length and more, and not broken by a word.
 """
 
@@ -27,7 +28,7 @@ def judge(prediction: Prediction, records: list[Measurement]) -> Verdict:
     found = [one for one in networks(records) if one.first.task == prediction.task]
     own = [one for one in found if one.first.model.lower() == prediction.model]
     if prediction.about == "weights":
-        return _weights(own)
+        return _weights(prediction, own)
     if prediction.outcome == GROWS:
         return _grows(prediction, found)
     judged = one_way([one for one in own if one.trained > SHORT] or own)  # those at length 4 are controls
@@ -36,9 +37,13 @@ def judge(prediction: Prediction, records: list[Measurement]) -> Verdict:
     return {EVERY: _every, CANNOT: _cannot, FADES: _fades}[prediction.outcome](prediction, judged, records)
 
 
-def _weights(own: list[Network]) -> Verdict:
-    """What weights exist, or do not, at every length: only a proof for weights at hand could decide it."""
+def _weights(prediction: Prediction, own: list[Network]) -> Verdict:
+    """What weights exist, or do not, at every length: only a proof for weights at hand decides it."""
     seeds = len({one.first.seed for one in own})
+    proved = [one for one in own if one.first.proved]
+    if proved:
+        why = f"seed {proved[0].first.seed} is {proved[0].claim[1]}"
+        return Verdict(CONFIRMED if prediction.outcome == EVERY else REFUTED, why, seeds)
     right = [one for one in own if one.right_far_out]
     if not right:
         return undecided("no network was right far out, which says nothing of other weights", seeds)
@@ -48,6 +53,9 @@ def _weights(own: list[Network]) -> Verdict:
 
 def _every(prediction: Prediction, judged: list[Network], records: list[Measurement]) -> Verdict:
     found, seeds = far_out(judged), len(judged)
+    proofs = rate(True if one.first.proved else False if one.right_far_out is False else None for one in judged)
+    if proofs.word == USUALLY:
+        return Verdict(CONFIRMED, f"usually proved to be right at every length: {proofs.text}", seeds)
     if found.word == USUALLY:
         return undecided(f"usually right as far as tested: {_tested(judged, found)}", seeds)
     if not found.seldom:

@@ -184,7 +184,8 @@ def by_seed(series: Sequence[Series], seeds: Sequence[int], legend: bool = True)
 
 def _tip(name: str) -> Spec:
     shares = ("accuracy", "low", "high", "floor", "last_quarter", "share", "skill", "least", "most")
-    kind = "nominal" if name in ("model", "status", "of", "solved", "case", "shown", "device") else "quantitative"
+    words = ("model", "status", "of", "solved", "case", "shown", "device", "for_ever")
+    kind = "nominal" if name in words else "quantitative"
     exact = {"format": EXACT} if name in shares else {}
     return {"field": name, "type": kind, **exact, "title": name.replace("_", " ")}
 
@@ -208,6 +209,23 @@ def heat_map(
         "encoding": {**place, "text": {"field": "shown", "type": "nominal"}, "color": ink},
     }  # fmt: skip
     return {"layer": [cells, text], "height": STEP * len(order)}
+
+
+CROSS = "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z"  # a path: Vega's own is a plus
+
+
+def marks(place: Spec, names: Sequence[str]) -> Spec:
+    """In the cells of a heat map, before their numbers, the signs for what is known of them: a diamond for the first
+    name, a cross for the second. Both can be seen on pale and on dark.
+    """
+    shape = {"field": "mark", "type": "nominal", "scale": {"domain": list(names), "range": ["diamond", CROSS]},
+             "legend": {"title": "for ever", "orient": "top", "direction": "horizontal"}}  # fmt: skip
+    sign = {"type": "point", "filled": True, "fill": "#f2b705", "stroke": "#1c2128", "strokeWidth": 0.7, "size": 60,
+            "opacity": 1, "xOffset": -23}  # fmt: skip
+    return {
+        "transform": [{"filter": "isValid(datum.mark)"}], "mark": sign,
+        "encoding": {"x": place["x"], "y": place["y"], "shape": shape, "tooltip": place["tooltip"]},
+    }  # fmt: skip
 
 
 def skill_colour(field: str = "skill", title: str = "from floor to 1") -> Spec:

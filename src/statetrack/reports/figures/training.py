@@ -13,7 +13,7 @@ from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import DATA, View
 from statetrack.reports.folder import by_model
-from statetrack.results.evaluations import OnStream
+from statetrack.results.evaluations import BROKEN, PROVED, OnStream
 from statetrack.verdicts import tracked_length as verdicts
 from statetrack.verdicts.tracked_length import TrackedLength
 
@@ -99,13 +99,18 @@ def heat(view: View) -> Figure:
     seeds = "of one seed" if all(row["seeds"] == 1 for row in rows) else "median over seeds (* one seed)"
     axis = {"title": title, "labelAngle": 0, "format": ",", "labelOverlap": True}
     x = {"field": "length", "type": "ordinal", "axis": axis}
-    tooltip = charts.tips("model", "length", "accuracy", "floor", "skill", "seeds")
+    known = any(row.get("for_ever") for row in rows)
+    more = ["for_ever"] if known else []
+    tooltip = charts.tips("model", "length", "accuracy", "floor", "skill", "seeds", *more)
     order = [one.label for one in series]
     spec = {"data": DATA, **charts.heat_map(x, order, charts.skill_colour(), charts.DARK, tooltip)}
+    if any(row.get("mark") for row in rows):
+        spec["layer"].append(charts.marks(spec["layer"][0]["encoding"], (PROVED, BROKEN)))
+    marked = f" A diamond: every network is {PROVED}, for every length. A cross: one is {BROKEN}." if known else ""
     return Figure(
         f"{where}: every model at every length",
         f"The number is the accuracy {what}, {seeds}, {RULE}. The colour is how much of the way from the floor to 1 "
-        "is made: pale is no better than a guess, dark is right, grey means that a guess is right already.",
+        "is made: pale is no better than a guess, dark is right, grey means that a guess is right already." + marked,
         f"Heat map of {plural(len(series), 'model')} by {plural(len({row['length'] for row in rows}), 'length')} on "
         f"{where}.",
         rows, spec,
