@@ -164,6 +164,7 @@ NAMED_BY_A_CALLER = {  # what these resolve comes from whoever calls them, and m
     "statetrack.tasks.catalogue.task": ("cli",),
     "statetrack.tasks.given_task": (
         "asking/asked.py",
+        "certificates/network.py",
         "diagnosis/examine.py",
         "training/existing.py",
         "training/seeds.py",

@@ -8,12 +8,13 @@
     result = st.train(task, model, length=64, seed=0)                 # train_many for several seeds
     found  = st.evaluate(task, result.model, lengths=[64, 1024], stream=65536)
     diagnosis = st.diagnose(task, result)
+    proof  = st.certify(task, result)                                 # for ever, until which word, or open
     asked  = st.ask("track_the_stat.median", "hf:PATH", samples=20)
     folder = st.sweep("demo", "results")                              # st.load("results") reads one that is there
     folder.to_pandas(), folder.figure(), st.report("results")
 
-Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train`, `evaluate` and `diagnose`
-torch. docs/python.md says more.
+Each brings what it needs when it is first used: tasks and groups numpy; `model`, `train`, `evaluate`, `diagnose` and
+`certify` torch. docs/python.md says more.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ display.made_by("statetrack.notebook.inline")
 
 if TYPE_CHECKING:
     from statetrack.asking import Asked, ask
+    from statetrack.certificates.certify import Certificate
+    from statetrack.certificates.network import certify
     from statetrack.diagnosis import diagnose
     from statetrack.models import model
     from statetrack.notebook import ResultsFolder, load, sweep
@@ -40,11 +43,12 @@ if TYPE_CHECKING:
     from statetrack.training.existing import evaluate
 
 __all__ = [
-    "Asked", "BadInput", "Batch", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "ask", "diagnose",
-    "evaluate", "group", "load", "model", "report", "sweep", "task", "train", "train_many",
+    "Asked", "BadInput", "Batch", "Certificate", "Group", "MissingExtra", "Result", "ResultsFolder", "Task", "ask",
+    "certify", "diagnose", "evaluate", "group", "load", "model", "report", "sweep", "task", "train", "train_many",
 ]  # fmt: skip
 
 _WITH_TORCH = {
+    "Certificate": "statetrack.certificates.certify", "certify": "statetrack.certificates.network",
     "Result": "statetrack.training", "diagnose": "statetrack.diagnosis",
     "evaluate": "statetrack.training.existing", "model": "statetrack.models",
     "train": "statetrack.training", "train_many": "statetrack.training",
