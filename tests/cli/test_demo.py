@@ -42,6 +42,13 @@ def test_the_demo_shows_rows_tables_and_where_the_report_is(tmp_path, monkeypatc
     line = next(line for line in shown.splitlines() if line.startswith("e88-gain-1l-small"))
     assert line.split()[-1] == f"{middle:.3f}"
     assert "Diagnostics" in (out / "report.html").read_text()
+    assert "  Proved as trained: right after every word, for ever" in shown
+    (proof,) = out.glob("for-ever/*.proof")
+    assert f"  The proof: {proof}\n  check it: bin/st verify {proof}\n" in shown
+    assert main(["verify", str(proof)]) == 0
+    before = proof.stat().st_mtime_ns
+    demo.prove(out / demo.FOR_EVER)  # what is there is not done again
+    assert proof.stat().st_mtime_ns == before
     assert len(list((out / "diagnosis").glob("*.json"))) == 2  # one cell, and what compares cells
 
 
