@@ -1,0 +1,62 @@
+"""The pictures of docs/for_ever.md are drawn from what networks do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docs.pictures import for_ever
+from statetrack.certificates import certify
+from statetrack.models.witnesses import toggle
+from statetrack.tasks import task
+
+pytestmark = pytest.mark.needs("torch")
+PAGE = Path(for_ever.__file__).parents[1] / "for_ever.md"
+
+
+def test_the_parity_of_a_region_is_that_of_the_words_that_lead_there() -> None:
+    assert for_ever.parities(np.array([[0, 1], [1, 0], [2, 2]]), 0) == {0: {0}, 1: {1}}
+    assert for_ever.parities(np.array([[0, 0]]), 0) == {0: {0, 1}}
+
+
+def test_the_line_of_a_word_is_the_lead_of_the_right_answer() -> None:
+    """A network that is right leads at every step, one that keeps no bit falls behind at the first 1."""
+    rows = for_ever.word(toggle([[0, 1], [1, 0]]), [1, 0, 0]).rows
+    leads = [row["margin"] for row in rows if "margin" in row]
+    assert len(leads) == 3 + for_ever.AFTER
+    assert min(leads) > 0
+    wrong = for_ever.word(toggle([[0, 1], [1, 0]], (1, 0)), [1]).rows
+    assert max(row["margin"] for row in wrong if "margin" in row) < 0
+
+
+def test_boxes_are_the_regions_of_the_proof_and_hold_the_points() -> None:
+    model = toggle([[0, 1], [1, 0]])
+    proof = certify(task("txc"), model, seconds=2).proof
+    assert proof is not None
+    rows = for_ever.regions(model, proof).rows
+    boxes = [row for row in rows if row["kind"] == "region"]
+    assert {row["parity"] for row in boxes} == {"even", "odd"}
+    assert len(boxes) <= proof["covers"][0]["next"]["shape"][0]
+    for point in (row for row in rows if row["kind"] == "state"):
+        same = [box for box in boxes if box["parity"] == point["parity"]]
+        assert any(
+            box["x"] - 0.01 <= point["x"] <= box["x2"] + 0.01 and box["y"] - 0.01 <= point["y"] <= box["y2"] + 0.01
+            for box in same
+        )
+
+
+def test_the_page_shows_the_pictures_that_are_there() -> None:
+    shown = re.findall(r"\]\((pictures/[a-z_]+\.svg)\)", PAGE.read_text())
+    assert len(shown) == 2
+    for path in shown:
+        assert "<svg" in (PAGE.parent / path).read_text()[:500]
+
+
+def test_the_network_of_the_page_is_that_of_the_demo() -> None:
+    said = json.dumps(for_ever.TRAINED_TO_HOLD, sort_keys=True)
+    assert for_ever.PROVED in PAGE.read_text()
+    assert '"length": 12' in said
