@@ -95,7 +95,8 @@ def folders(held: Held) -> SearchStrategy[dict[str, Node | None]]:
         ["x.json", f"{'0' * 20}.json", ".x.json.0a0b0c0d.part", "x.eval", "diagnosis/x.json",
          "diagnosis/comparison.json", ".sweep/plans/x.json", ".sweep/work/x/y.safetensors", "logs/x.json",
          *(f"{key}{end}" for key in keys for end in
-           (".replies.jsonl", ".0a0b0c0d.conflict.json", ".0a0b0c0d.conflict.replies.jsonl", ".safetensors"))]
+           (".replies.jsonl", ".0a0b0c0d.conflict.json", ".0a0b0c0d.conflict.replies.jsonl", ".safetensors",
+            ".proof", ".pruned.proof", ".pruned.safetensors", ".0a0b0c0d.conflict.proof"))]
     ).map(lambda name: f"results/{name}")  # fmt: skip
     special = some.sampled_from([Special("pipe"), Special("link", "/dev/zero"), Special("folder")])
     others = some.sampled_from(sorted(held.files.values()))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from statetrack.certificates import certify_folder
 from statetrack.certificates import folder as certified_folder
@@ -13,11 +15,13 @@ from statetrack.certificates.certify import OPEN as FOUND_OPEN
 from statetrack.certificates.certify import PROVED as FOUND_PROVED
 from statetrack.certificates.certify import Certificate, tensors_of
 from statetrack.certificates.checker import hash_of, verify
-from statetrack.certificates.folder import is_known
+from statetrack.certificates.folder import evaluation, is_known, keep_proof, keep_pruned
 from statetrack.errors import BadInput
+from statetrack.models.witnesses import toggle
 from statetrack.results import proofs
+from statetrack.results.check import check
 from statetrack.results.evaluations import BROKEN as BROKEN_BY
-from statetrack.results.evaluations import MISSING, OPEN, OUTCOMES, PROVED, BreakingWord, OnWords, Power
+from statetrack.results.evaluations import MISSING, OPEN, OUTCOMES, PROVED, PRUNED, BreakingWord, OnWords, Power
 from statetrack.training.weights import load
 from tests.certificates.certified import BROKEN, PROVABLE, certified, record_of, small
 
@@ -146,3 +150,25 @@ def test_the_outcomes_of_the_search_are_those_of_records() -> None:
 def test_a_key_that_no_cell_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no cell of .* has a key that begins with 'zz'"):
         certify_folder(small(tmp_path / "results").folder, ["zz"])
+
+
+def test_a_pruned_network_lies_beside_the_one_that_was_trained(tmp_path: Path) -> None:
+    """It has a hash and a proof of its own, and `check` takes neither for those of the trained one."""
+    store = small(tmp_path / "results")
+    record, weights = record_of(store, PROVABLE), store.path(PROVABLE, "safetensors")
+    before = weights.read_bytes()
+    pruned = toggle([[0, 1], [1, 0]])
+    with torch.no_grad():
+        next(pruned.parameters())[0] += 1
+    keep_pruned(store, record, pruned)
+    path = store.path(PROVABLE, proofs.PRUNED_WEIGHTS)
+    assert weights.read_bytes() == before
+    assert proofs.weights_hash(path) == hash_of(tensors_of(pruned)) != proofs.weights_hash(weights)
+    found = Certificate(PRUNED, proof={"task": "txc", "weights": proofs.weights_hash(path)})
+    sha256 = keep_proof(found, store.path(PROVABLE))
+    claim = replace(evaluation(found, proofs.weights_hash(weights), 60, 0, sha256), epsilon=0.1, margin=1.0)
+    store.write(record.with_evaluations([claim]))
+    assert record_of(store, PROVABLE).standing == PRUNED
+    assert (check(store).stale, check(store).damaged, check(store).weights) == ([], [], 3)
+    assert store.path(PROVABLE, proofs.PRUNED_PROOF).is_file()
+    assert not store.path(PROVABLE, proofs.PROOF).exists()

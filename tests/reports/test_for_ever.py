@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from statetrack.cli import main
 from statetrack.reports import folder
 from statetrack.reports.figure_data import for_ever_of
 from statetrack.reports.figures.charts import CROSS
@@ -121,6 +122,16 @@ def test_where_nobody_asked_the_page_is_as_it_was(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_a_mark_speaks_of_every_network_of_a_cell(standings: list[str], told: dict[str, object]) -> None:
     assert for_ever_of(standings) == told
+
+
+def test_diagnose_says_it_in_words(certified: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [Cell("txc", model, 16, 0, made_records.DESIGN) for model in (GAIN, SMALL, "mlp")]
+    made_records.diagnose(certified.folder, cells)
+    keys = [f"--key={cell.key}" for cell in cells]
+    assert main(["diagnose", str(certified.folder), *keys]) == 0
+    said = capsys.readouterr().out
+    assert said.count("  Proved as trained: right after every word") == 1
+    assert said.count("  Broken by the word 1 0^25 (26 tokens): it answers 0, right is 1.") == 1
 
 
 def test_the_diagnosis_is_followed_by_what_is_known_for_ever(certified: Store) -> None:

@@ -15,6 +15,7 @@ from statetrack.results.evaluations import OPEN, PRUNED, BreakingWord, ForEver
 from statetrack.results.schema import BadRecord
 from statetrack.results.store import add
 from statetrack.tasks import Task, trusted_task
+from statetrack.training import checkpoint
 from statetrack.training.breaking import WordTest
 from statetrack.training.folder import FolderTally, Show, over_cells
 from statetrack.training.weight_file import check_not_nan
@@ -92,6 +93,12 @@ def evaluation(found: Certificate, weights: str, seconds: float, seed: int, sha2
         float32=checked.float32 if checked else None, regions=checked.regions if checked else None,
         covered=found.covered, why=found.why, word=found.word,
     )  # fmt: skip
+
+
+def keep_pruned(store: Store, record: TrainingRecord, model: SequenceModel) -> None:
+    """Keep a network that was changed before it was proved, beside the one that was trained and apart from it."""
+    note = {"cell": record.cell.to_dict(), "training": record.training.fingerprint, "pruned": True}
+    checkpoint.save_weights(store.path(record.cell, proofs.PRUNED_WEIGHTS), model, note)
 
 
 def keep_proof(found: Certificate, beside: Path) -> str:
