@@ -219,9 +219,9 @@ def marks(place: Spec, names: Sequence[str]) -> Spec:
     name, a cross for the second. Both can be seen on pale and on dark.
     """
     shape = {"field": "mark", "type": "nominal", "scale": {"domain": list(names), "range": ["diamond", CROSS]},
-             "legend": {"title": "for ever", "orient": "top", "direction": "horizontal"}}  # fmt: skip
-    sign = {"type": "point", "filled": True, "fill": "#f2b705", "stroke": "#1c2128", "strokeWidth": 0.7, "size": 60,
-            "opacity": 1, "xOffset": -23}  # fmt: skip
+             "legend": {"title": "for ever", "orient": "bottom", "direction": "vertical"}}  # fmt: skip
+    sign = {"type": "point", "filled": True, "fill": "#f2b705", "stroke": "#1c2128", "strokeWidth": 0.7, "size": 44,
+            "opacity": 1, "xOffset": -19}  # fmt: skip
     return {
         "transform": [{"filter": "isValid(datum.mark)"}], "mark": sign,
         "encoding": {"x": place["x"], "y": place["y"], "shape": shape, "tooltip": place["tooltip"]},
