@@ -1,9 +1,12 @@
 """A cover by balls, for columns that turn: every token's map is nearly a multiple of a rotation or a reflection.
 
 Boxes fail there, since products of |A| grow where products of A do not. A column settles near a few points, told apart
-by their signs, and a token moves each point near another. A node is a point with the token that comes next, and has one
-ball: around the image of the point, as wide as the images of the balls before need it to be. All columns of a head move
-by the same maps, so that one cover serves them all; they differ in their start.
+by their distance, and a token moves each point near another. A node is a point with the token that comes next, and has
+one ball: around the image of the point, as wide as the images of the balls before need it to be. All columns of a head
+move by the same maps, so that one cover serves them all; they differ in their start.
+
+Where a network keeps the task's state in a part of a column alone, the rest may take many values: more points, which
+are nearer to each other, are tried where few do not close.
 """
 
 from __future__ import annotations
@@ -14,14 +17,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from statetrack.certificates.cover import Columns, Cover, Floats, Ints, PointMaps
+from statetrack.certificates.cover import Columns, Cover, CoveredPart, Floats, Ints, PointMaps
 
 ROWS, STEPS, BURN = 64, 160, 24  # random words that show the points
-MOST_POINTS = 600
+MOST_POINTS, MOST_IMAGES = 600, 6_000_000
 REFINED = 5
-ROUNDS, WIDEST = 300, 1.2
+ROUNDS, GROWTH, WIDEST = 120, 1.01, 1.2
 MARGIN = 1e-6  # beside epsilon: the checker rounds outward
 MOST_ENTRIES = 10_000  # regions between the start of a column and its balls
+
+
+@dataclass(frozen=True)
+class BallWay:
+    """How far apart two points are at least, and the error in each number that the balls leave room for. Wide balls are
+    entered sooner, narrow ones are read with more margin.
+    """
+
+    near: float
+    room: float
+
+
+BALL_WAYS = tuple(BallWay(near, room) for near in (0.8, 0.4, 0.2, 0.1) for room in (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0))
 
 
 @dataclass(frozen=True)
@@ -34,38 +50,57 @@ class Turning:
     radii: Floats  # (tokens, points)
 
 
-def points_of(maps: PointMaps, head: int, seed: int = 0) -> Floats | None:
-    """The means of the states that columns of a head come through, by their signs; None where these are too many."""
+def points_of(maps: PointMaps, head: int, near: float, seed: int = 0) -> Floats | None:
+    """States of the columns of a head, no two within `near` of each other, such that all that random words lead to, and
+    each image of a point, is that near to one; None where these are too many.
+    """
     rng = np.random.default_rng(seed)
-    states = np.repeat(maps.start[None, head], ROWS, axis=0)
-    seen: dict[bytes, list[Floats]] = {}
+    matrix, n = maps.matrix[:, head], maps.start.shape[1]
+    states, points = np.repeat(maps.start[None, head], ROWS, axis=0), np.empty((0, n))
     for step in range(STEPS):
-        states = np.tanh(maps.matrix[rng.integers(0, maps.tokens, ROWS), head] @ states)
+        states = np.tanh(matrix[rng.integers(0, maps.tokens, ROWS)] @ states)
         if step >= BURN:
-            for column in states.transpose(0, 2, 1).reshape(-1, states.shape[1]):
-                seen.setdefault(np.signbit(column).tobytes(), []).append(column)
-            if len(seen) > MOST_POINTS:
-                return None
-    return np.stack([np.mean(each, axis=0) for each in seen.values()])
+            points = with_new(points, states.transpose(0, 2, 1).reshape(-1, n), near)
+    known = 0
+    while known < len(points) <= MOST_POINTS:
+        known, images = len(points), np.tanh(np.einsum("xij,cj->xci", matrix, points[known:]))
+        points = with_new(points, images.reshape(-1, n), near)
+    return points if len(points) <= MOST_POINTS and len(points) * len(matrix) ** 2 <= MOST_IMAGES else None
 
 
-def turning(maps: PointMaps, head: int, epsilon: float) -> Turning | None:
-    """The balls of a head that hold their own images; None where there are none."""
-    points, matrix = points_of(maps, head), maps.matrix[:, head]
-    if points is None:
-        return None
+def with_new(points: Floats, states: Floats, near: float) -> Floats:
+    """The points, and those of the states that are further than `near` from all before.
+
+    >>> with_new(np.zeros((1, 1)), np.array([[0.1], [1.0], [1.2], [2.0]]), 0.5).ravel().tolist()
+    [0.0, 1.0, 2.0]
+    """
+    while len(states) and len(points) <= MOST_POINTS:
+        far = np.ones(len(states), bool)
+        for begin in range(0, len(points), 64):
+            apart = np.linalg.norm(states[:, None] - points[None, begin : begin + 64], axis=2)
+            far &= apart.min(axis=1) > near
+        states = states[far]
+        points = np.concatenate([points, states[:1]])
+    return points
+
+
+def turning(maps: PointMaps, head: int, epsilon: float, points: Floats) -> Turning | None:
+    """The balls of a head around the images of these points that hold their own images; None where there are none."""
+    matrix = maps.matrix[:, head]
     for _ in range(REFINED):
-        centres = np.tanh(np.einsum("xij,cj->xci", matrix, points))
-        number = {np.signbit(point).tobytes(): place for place, point in enumerate(points)}
-        signs = np.signbit(centres)
-        to = np.array([[number.get(sign.tobytes(), -1) for sign in row] for row in signs])
-        if (to < 0).any() or len(number) < len(points):
-            return None
+        to, centres = nearest(matrix, points)
         points = np.stack([centres[to == place].mean(axis=0) if (to == place).any() else points[place]
                            for place in range(len(points))])  # fmt: skip
-    centres = np.tanh(np.einsum("xij,cj->xci", matrix, points))
+    to, centres = nearest(matrix, points)
     radii = _radii(matrix, to, centres, epsilon)
     return None if radii is None else Turning(matrix, to, centres, radii)
+
+
+def nearest(matrix: Floats, points: Floats) -> tuple[Ints, Floats]:
+    """Of (token, point) the point that lies nearest to the image, and the image."""
+    centres = np.tanh(np.einsum("xij,cj->xci", matrix, points))
+    apart = [np.linalg.norm(row[:, None] - points[None], axis=2).argmin(axis=1) for row in centres]
+    return np.stack(apart), centres
 
 
 def norms_of(matrix: Floats) -> Floats:
@@ -90,7 +125,7 @@ def _radii(matrix: Floats, to: Ints, centres: Floats, epsilon: float) -> Floats 
             most[:, place] = needed[:, to == place].max(axis=1, initial=0.0)
         if (most <= radii).all():
             return radii
-        radii = np.maximum(radii, most * 1.001 + MARGIN)
+        radii = np.maximum(radii, most * GROWTH + MARGIN)
         if radii.max() > WIDEST:
             return None
     return None
@@ -133,3 +168,21 @@ def cover_of(found: Turning, starts: Sequence[Floats], epsilon: float) -> tuple[
 
 def columns_of(maps: PointMaps, head: int) -> Columns:
     return tuple(column for column in maps.columns if column[0] == head)
+
+
+def turn(maps: PointMaps, epsilon: float, way: BallWay) -> tuple[list[Cover], list[CoveredPart]] | None:
+    """A cover for each head that closes, and the columns that come into it from their start; others may be anywhere."""
+    covers: list[Cover] = []
+    parts: list[CoveredPart] = []
+    for head in range(maps.start.shape[0]):
+        points = points_of(maps, head, way.near)
+        balls = None if points is None else turning(maps, head, max(way.room, epsilon), points)
+        if balls is None:
+            continue
+        starts = {column: maps.start[head, :, column[1]] for column in columns_of(maps, head)}
+        entering = [column for column, start in starts.items() if cover_of(balls, [start], epsilon)]
+        found = cover_of(balls, [starts[column] for column in entering], epsilon) if entering else None
+        if found:
+            parts += [CoveredPart((column,), len(covers), start) for column, start in zip(entering, found[1])]
+            covers.append(found[0])
+    return (covers, parts) if covers else None

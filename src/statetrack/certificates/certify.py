@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from statetrack.certificates.balls import columns_of, cover_of, turning
+from statetrack.certificates.balls import BALL_WAYS, BallWay, turn
 from statetrack.certificates.boxes import WAYS, Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
 from statetrack.certificates.checker.networks import NETWORKS, Network
@@ -34,9 +34,9 @@ from statetrack.training.beams import broken_by_beam
 from statetrack.training.breaking import on_words
 
 PROVED, BROKEN, OPEN = "proved as trained", "broken by a word", "open"
-FIRST_EPSILON, FACTOR = 1e-3, 3.0  # the first error that a proof allows for; then more, or where none is found less
+LEAST_FIRST, FACTOR = 1e-3, 3.0  # a proof allows at first for that, or for what float32 is off by; then more or less
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 0.25
-ROOMS = (3e-2, 1e-2, 3e-3, 1e-3, 0.0)  # errors that balls are made wide enough for, beyond the one that is claimed
+MOST_GROWTH = 4  # a proof that has more than so many times the regions is not worth its larger epsilon
 WORD_TOKENS = 2**19  # that are spent on hard words before a proof is looked for
 BEAM_TOKENS = 2**18  # that a search directed by the state takes
 EVERY_WORD = 2**17  # words at most that are all tried
@@ -44,7 +44,8 @@ MOST_TOKENS, MOST_STATES = 1024, 10_000  # of a task
 CERTIFY_SECONDS = 60.0
 
 Tick = Callable[[str], None]
-Found = tuple[Way, list[Cover], list[CoveredPart]]
+AnyWay = Way | BallWay
+Found = tuple[AnyWay, list[Cover], list[CoveredPart]]
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,9 @@ def _search(
     """The proof with the largest epsilon that is found, among those that are tried."""
     tensors = tensors_of(model)
     network, weights = NETWORKS[kind](tensors), hash_of(tensors)
-    ways: Sequence[Way] = WAYS
-    best, epsilon = None, FIRST_EPSILON
+    ways: Sequence[AnyWay] = BALL_WAYS if network.alike_columns else WAYS
+    first = epsilon = max(LEAST_FIRST, network.float32_error())
+    best = None
     while LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         tick(f"covers with an error of {epsilon:.1g}")
         found = None
@@ -163,39 +165,24 @@ def _search(
                 tick(f"refused: {error}")
             if time.monotonic() > until:
                 return best
+        if best and (found is None or found[1].regions > MOST_GROWTH * best[1].regions):
+            return best
         best = found or best
-        if best and (found is None or epsilon < FIRST_EPSILON):  # what lies above was tried
+        if best and epsilon < first:  # what lies above was tried
             return best
         epsilon = epsilon * FACTOR if found else epsilon / FACTOR
     return best
 
 
-def covers_of(network: Network, machine: Automaton, epsilon: float, ways: Sequence[Way]) -> Iterator[Found]:
+def covers_of(network: Network, machine: Automaton, epsilon: float, ways: Sequence[AnyWay]) -> Iterator[Found]:
     """Covers to be checked: balls where columns turn, else boxes around all columns together."""
     maps = PointMaps.of(network)
     for way in ways:
-        if network.alike_columns:
-            yield from ((way, *covered) for wide in ROOMS if (covered := _balls(maps, epsilon, max(wide, epsilon))))
-            return
-        if (cover := grow(maps, maps.columns, machine.steps, epsilon, way)) is not None:
+        if isinstance(way, BallWay):
+            if (covered := turn(maps, epsilon, way)) is not None:
+                yield way, *covered
+        elif (cover := grow(maps, maps.columns, machine.steps, epsilon, way)) is not None:
             yield way, [cover], [CoveredPart(maps.columns, 0)]
-
-
-def _balls(maps: PointMaps, epsilon: float, wide: float) -> tuple[list[Cover], list[CoveredPart]] | None:
-    """A cover for each head that closes with an error of `wide`, and the columns that come into it from their start;
-    others may be anywhere. Wide balls are entered sooner, narrow ones are read with more margin.
-    """
-    covers: list[Cover] = []
-    parts: list[CoveredPart] = []
-    for head in range(maps.start.shape[0]):
-        balls = turning(maps, head, wide)
-        starts = {column: maps.start[head, :, column[1]] for column in columns_of(maps, head)} if balls else {}
-        entering = [column for column, start in starts.items() if balls and cover_of(balls, [start], epsilon)]
-        found = balls and entering and cover_of(balls, [starts[column] for column in entering], epsilon)
-        if found:
-            parts += [CoveredPart((column,), len(covers), start) for column, start in zip(entering, found[1])]
-            covers.append(found[0])
-    return (covers, parts) if covers else None
 
 
 @torch.no_grad()

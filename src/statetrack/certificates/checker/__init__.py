@@ -118,7 +118,7 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
         raise Refused(f"the read-out may be wrong: all that is known of its margin is that it is above {margin:.3g}")
     return Checked(
         told["task"], told["model"], told["weights"], epsilon, float(margin), network.float32_error(), off,
-        sum(len(part.next) for part in parts), cases.states,
+        sum({each["cover"]: len(part.next) for part, each in zip(parts, told["parts"])}.values()), cases.states,
     )  # fmt: skip
 
 
