@@ -10,6 +10,8 @@ around states that random words lead to, and only they may grow; what leads ther
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -83,8 +85,15 @@ class Growth:
         return best, least
 
 
-def grow(maps: PointMaps, columns: Columns, steps: NDArray[np.integer], epsilon: float, way: Way) -> Cover | None:
-    """A cover of these columns together, or None where none was found this way."""
+def grow(
+    maps: PointMaps,
+    columns: Columns,
+    steps: NDArray[np.integer],
+    epsilon: float,
+    way: Way,
+    until: float = math.inf, most_visits: int = MOST_VISITS,
+) -> Cover | None:  # fmt: skip
+    """A cover of these columns together, or None where none was found this way until then."""
     start = maps.start_of(columns)
     growth, slack = Growth(steps, way), epsilon + MARGIN
     growth.new((0, ()), start - MARGIN, start + MARGIN, grows=False)
@@ -95,7 +104,7 @@ def grow(maps: PointMaps, columns: Columns, steps: NDArray[np.integer], epsilon:
         box = growth.waiting.popleft()
         box.waiting = False
         visits += 1
-        if visits > MOST_VISITS or len(growth.boxes) > MOST_BOXES:
+        if time.monotonic() > until or visits > most_visits or len(growth.boxes) > MOST_BOXES:
             return None
         for token in range(steps.shape[1]):
             lo, hi = maps.box_image(columns, token, box.lo, box.hi, slack)

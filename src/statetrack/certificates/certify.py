@@ -2,6 +2,7 @@
 
 broken   by a word, which is run through the network itself
 proved   as trained: a proof that the checker has accepted
+pruned   where that is asked for: a proof of a copy whose read-out leaves out what resists
 open     neither; `covered` is the length up to which every word was tried
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from statetrack.certificates.boxes import WAYS, Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
 from statetrack.certificates.checker.networks import NETWORKS, Network
 from statetrack.certificates.cover import Cover, CoveredPart, PointMaps, proof_of
+from statetrack.certificates.pruned import proved_pruned
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
 from statetrack.models import SequenceModel, answers_of
@@ -33,7 +35,7 @@ from statetrack.tasks.finite import Automaton, explore
 from statetrack.training.beams import broken_by_beam
 from statetrack.training.breaking import on_words
 
-PROVED, BROKEN, OPEN = "proved as trained", "broken by a word", "open"
+PROVED, PRUNED, BROKEN, OPEN = "proved as trained", "proved pruned", "broken by a word", "open"
 LEAST_FIRST, FACTOR = 1e-3, 3.0  # a proof allows at first for that, or for what float32 is off by; then more or less
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 0.25
 MOST_GROWTH = 4  # a proof that has more than so many times the regions is not worth its larger epsilon
@@ -53,12 +55,13 @@ class Certificate:
     """What is known of a network at every length."""
 
     outcome: str
-    proof: dict[str, Any] | None = None
+    proof: dict[str, Any] | None = field(default=None, repr=False)
     checked: Checked | None = None
     word: BreakingWord | None = None
     why: str = ""  # of what is open
     covered: int = 0  # every word of so many tokens was tried
     seconds: float = 0.0
+    pruned: SequenceModel | None = field(default=None, repr=False)  # the network that the proof is about instead
 
     @property
     def sentence(self) -> str:
@@ -68,8 +71,9 @@ class Certificate:
                    f"right is {self.word.expected}."  # fmt: skip
         if self.checked:
             float32 = "covers float32" if self.checked.covers_float32 else "does not cover float32"
+            what = "Proved as trained" if self.pruned is None else "Proved pruned, not as trained"
             return (
-                f"Proved as trained: right after every word, for ever, in every implementation whose steps are off by "
+                f"{what}: right after every word, for ever, in every implementation whose steps are off by "
                 f"at most {self.checked.epsilon:g} ({float32}, which is off by at most {self.checked.float32:.1e}); "
                 f"margin {self.checked.margin:.3g}, {plural(self.checked.regions, 'region')}."
             )
@@ -79,9 +83,10 @@ class Certificate:
 
 def certify(
     task: Task, model: SequenceModel, *, length: int = 16, seed: int = 0, seconds: float = CERTIFY_SECONDS,
-    name: str = "", tick: Tick = lambda _: None,
+    name: str = "", prune: bool = False, tick: Tick = lambda _: None,
 ) -> Certificate:  # fmt: skip
-    """Whether a network answers a task rightly for ever: a word that breaks it, a proof, or neither.
+    """Whether a network answers a task rightly for ever: a word that breaks it, a proof, or neither. With `prune` a
+    copy whose read-out leaves out what resists is tried where the network itself is not proved.
 
     >>> from statetrack.models.witnesses import toggle
     >>> from statetrack.tasks import task
@@ -100,6 +105,7 @@ def certify(
         tick("words that push its state away")
         if (word := broken_by_beam(task, model, machine, length, BEAM_TOKENS, seed)) is not None:
             return Certificate(BROKEN, word=word, seconds=time.monotonic() - began)
+    kind = ""
     try:
         kind = kind_of(model)
         found = _search(task, machine, model, kind, name or model.text or kind, began + seconds, tick)
@@ -108,6 +114,12 @@ def certify(
         found, why = None, str(error)
     if found:
         return Certificate(PROVED, *found, seconds=time.monotonic() - began)
+    if prune and kind:
+        tick("with a part of the read-out left out")
+        until = time.monotonic() + seconds
+        if smaller := proved_pruned(task.name, machine, model, kind, name or model.text or kind, until, tick):
+            copied, proof, checked = smaller
+            return Certificate(PRUNED, proof, checked, seconds=time.monotonic() - began, pruned=copied)
     tick("every short word")
     return Certificate(OPEN, why=why, covered=every_word(model, machine), seconds=time.monotonic() - began)
 
@@ -152,10 +164,10 @@ def _search(
     ways: Sequence[AnyWay] = BALL_WAYS if network.alike_columns else WAYS
     first = epsilon = max(LEAST_FIRST, network.float32_error())
     best = None
-    while LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+    while LEAST_EPSILON <= epsilon <= MOST_EPSILON and time.monotonic() < until:
         tick(f"covers with an error of {epsilon:.1g}")
         found = None
-        for way, covers, parts in covers_of(network, machine, epsilon, ways):
+        for way, covers, parts in covers_of(network, machine, epsilon, ways, until):
             proof = proof_of(task.name, name, kind, weights, epsilon, covers, parts)
             try:
                 found = proof, check(proof, tensors)
@@ -174,14 +186,18 @@ def _search(
     return best
 
 
-def covers_of(network: Network, machine: Automaton, epsilon: float, ways: Sequence[AnyWay]) -> Iterator[Found]:
+def covers_of(
+    network: Network, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
+) -> Iterator[Found]:
     """Covers to be checked: balls where columns turn, else boxes around all columns together."""
     maps = PointMaps.of(network)
     for way in ways:
+        if time.monotonic() > until:
+            return
         if isinstance(way, BallWay):
             if (covered := turn(maps, epsilon, way)) is not None:
                 yield way, *covered
-        elif (cover := grow(maps, maps.columns, machine.steps, epsilon, way)) is not None:
+        elif (cover := grow(maps, maps.columns, machine.steps, epsilon, way, until)) is not None:
             yield way, [cover], [CoveredPart(maps.columns, 0)]
 
 

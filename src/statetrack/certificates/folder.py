@@ -24,28 +24,30 @@ from statetrack.training.weights import load
 
 def certify_folder(
     folder: Path | str, keys: Sequence[str] = (), seconds: float = CERTIFY_SECONDS, show: Show = lambda _: None,
-    trust_code: bool = False,
+    trust_code: bool = False, prune: bool = False,
 ) -> FolderTally:  # fmt: skip
     """Prove every trained cell of a folder right for ever, or find a word that breaks it, and keep that in its record.
 
     `keys` are beginnings of the keys of cells; none means all. What is known of these very weights is not searched
     again: a proof that lies there, a word, and what stayed open in at least so many `seconds`. So a run that was killed
-    is taken up by the same call. `left_out` names what cannot be certified, and nothing of it stops the others.
+    is taken up by the same call. With `prune` what is open is searched again, and a copy that reads less of its state
+    is kept beside the network where that copy is proved. `left_out` names what cannot be certified, and nothing of it
+    stops the others.
     """
 
     def one(store: Store, record: TrainingRecord, tally: FolderTally, show: Show) -> None:
-        _one(store, record, seconds, tally, show)
+        _one(store, record, seconds, prune, tally, show)
 
     return over_cells(folder, keys, one, torch.device("cpu"), show, trust_code)
 
 
-def _one(store: Store, record: TrainingRecord, seconds: float, tally: FolderTally, show: Show) -> None:
+def _one(store: Store, record: TrainingRecord, seconds: float, prune: bool, tally: FolderTally, show: Show) -> None:
     cell, path = record.cell, store.weights(record.cell)
     if path is None:
         tally.left_out.append(left_out(cell, "no weights are kept", NO_WEIGHTS))
         return
     weights = _hash_of(path)
-    if not is_known(record, weights, seconds):
+    if not is_known(record, weights, seconds) or (prune and record.for_ever and record.for_ever.outcome == OPEN):
 
         def tick(part: str) -> None:
             tally.part = part
@@ -54,7 +56,11 @@ def _one(store: Store, record: TrainingRecord, seconds: float, tally: FolderTall
         the_task, model = trusted_task(cell.task), load(store, cell)
         check_not_nan(model, path.name)
         found = known_word(the_task, model, record)
-        found = found or certify(the_task, model, length=cell.length, seed=cell.seed, seconds=seconds, tick=tick)
+        found = found or certify(
+            the_task, model, length=cell.length, seed=cell.seed, seconds=seconds, prune=prune, tick=tick
+        )
+        if found.pruned is not None:
+            keep_pruned(store, record, found.pruned)
         sha256 = keep_proof(found, store.path(cell))  # before the record speaks of it: a kill leaves a proof too many
         record = add(store, record.with_evaluations([evaluation(found, weights, seconds, cell.seed, sha256)]))
         record = proofs.vouched(record, lambda ending: store.files(cell, ending))

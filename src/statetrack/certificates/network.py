@@ -30,7 +30,7 @@ UNTOLD = 16  # stands in for the length trained on where nobody says it
 def certify(
     task: Task | str, model: nn.Module | Result | str | None = None, *, weights: Path | str | None = None,
     trained: int | None = None, seed: int | None = None, seconds: float = CERTIFY_SECONDS,
-    progress: bool | None = None, tick: Callable[[str], None] | None = None,
+    prune: bool = False, progress: bool | None = None, tick: Callable[[str], None] | None = None,
 ) -> Certificate:  # fmt: skip
     """Prove that a network is right after every word, of any length, or find a word that breaks it; it stays as it is.
 
@@ -41,6 +41,7 @@ def certify(
     trained   the length trained on; None: that of the result or the file, or 16
     seed      of the words that are drawn; None: that of the result, or 0
     seconds   for the search for a proof
+    prune     where the network itself is not proved, prove a copy that reads less of its state: `.pruned`
     progress  None: a bar in a terminal or a notebook; True: elsewhere too, as a line now and then; False: never
     tick      called with what is searched
 
@@ -74,4 +75,4 @@ def certify(
                 tick(part)
 
         same = frozen(copy.deepcopy(network)).to("cpu")
-        return search(the_task, same, length=trained, seed=seed or 0, seconds=seconds, tick=told)
+        return search(the_task, same, length=trained, seed=seed or 0, seconds=seconds, prune=prune, tick=told)

@@ -38,6 +38,12 @@ def command(
         list[str] | None, typer.Option(help="Of a folder only the cell whose key begins with this; may be repeated.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="For the search for a proof, for each network.")] = 60.0,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune-readout", help="Where the network is not proved, prove a copy that reads less of its state."
+        ),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Of a file: where the proof goes; else beside the weights.")] = None,
     trusted: TrustedCode = None,
     trust_code: TrustCode = False,
@@ -49,7 +55,9 @@ def command(
     `statetrack verify` checks. Of a folder, what is found out about each trained cell is added to its record, and what
     is known of its weights already is not searched again, unless it stayed open in fewer --seconds; so a run that was
     killed goes on. Proofs are known of a tanh RNN, of E88 with gain and of its reflections, with one layer; any network
-    with a state may be broken. The exit code is 0 whatever is found, and 1 if a cell could not be looked at.
+    with a state may be broken. --prune-readout: where the network itself is not proved, the read-out of what resists is
+    set to zero in a copy, KEY.pruned.safetensors, and that copy is proved; it is always called pruned. The exit code is
+    0 whatever is found, and 1 if a cell could not be looked at.
 
     Example: statetrack certify results
 
@@ -62,18 +70,21 @@ def command(
         if weights is None and Path(what).is_dir():
             if model is not None or out is not None:
                 raise BadInput(f"--model and --out are for weights in a file; the cells of {what} say it themselves")
-            return _of_folder(Path(what), tuple(key or ()), seconds, as_json)
+            return _of_folder(Path(what), tuple(key or ()), seconds, prune, as_json)
         if weights is None:
             raise BadInput(f"{what} is not a folder of results; of a task, the weights are needed too")
         if key:
             raise BadInput("--key chooses cells of a folder; here the weights are those of a file")
-        _of_file(what, weights, model, seconds, out, as_json)
+        _of_file(what, weights, model, seconds, prune, out, as_json)
     return 0
 
 
-def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: Path | None, as_json: bool) -> None:
+def _of_file(
+    task: str, weights: Path, model: str | None, seconds: float, prune: bool, out: Path | None, as_json: bool
+) -> None:
     from statetrack.certificates import certify
     from statetrack.tasks import task as named_task
+    from statetrack.training.checkpoint import save_weights
     from statetrack.training.existing import named_model, with_weights
     from statetrack.training.weight_file import check_not_nan, look_at
 
@@ -85,8 +96,16 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
     length = file.cell.length if file.cell else 16
     with progress("words spent", "certify", verb="certify") as move:
         found = certify(
-            the_task, network, length=length, seconds=seconds, tick=lambda part: move(part, description=part)
-        )
+            the_task, network, length=length, seconds=seconds, prune=prune,
+            tick=lambda part: move(part, description=part),
+        )  # fmt: skip
+    held = weights
+    if found.pruned is not None:
+        target = out or weights.with_suffix(f".{proofs.PRUNED_PROOF}")
+        held = target.with_suffix(".safetensors")
+        if held == weights:
+            raise BadInput(f"--out {target} would write the pruned network over {weights}")
+        save_weights(held, found.pruned, {"pruned": True, "task": the_task.name, "model": network.text})
     if found.proof is not None:
         proofs.write(target, found.proof)
     if as_json:
@@ -94,10 +113,10 @@ def _of_file(task: str, weights: Path, model: str | None, seconds: float, out: P
     else:
         say(found.sentence)
         if found.proof:
-            say(f"The proof: {target} (statetrack verify {target} {weights})")
+            say(f"The proof: {target} (statetrack verify {target} {held})")
 
 
-def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, as_json: bool) -> int:
+def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, prune: bool, as_json: bool) -> int:
     from statetrack.certificates import certify_folder
     from statetrack.results.diagnosis import HARMLESS
     from statetrack.training.folder import FolderTally
@@ -114,7 +133,7 @@ def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, as_json: boo
             return Interrupted(f"{last.done} of {plural(last.total, 'cell')} are certified and kept in {folder}")
 
         with telling(kept):
-            tally = certify_folder(folder, keys, seconds, show)
+            tally = certify_folder(folder, keys, seconds, show, prune=prune)
     for left in tally.left_out:
         say(f"left out: {left.what}: {left.why}", file=sys.stderr)
     if not tally.records:
