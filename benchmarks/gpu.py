@@ -26,7 +26,7 @@ from statetrack import ops
 from statetrack.models import Replicas, model
 from statetrack.ops.nvrtc import compiled
 from statetrack.training.batches import ReplicaRows
-from statetrack.training.loop import batch_loss
+from statetrack.training.loop import plain_loss
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.step import WARM_UPS, Stepper
 
@@ -223,7 +223,9 @@ def other_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
 def training_step(name: str, batch: int, steps: int, **options: int) -> Callable[[], object]:
     """A whole step as statetrack trains: forward, cross-entropy, backward, AdamW, replayed as a CUDA graph."""
     net = Replicas([model(name, inputs=2, outputs=2, seed=0, **options)]).cuda()
-    stepper = Stepper(net, AdamW(FlatParameters(net), 0.01, 1.0), "float32", batch_loss)
+    stepper = Stepper(net, AdamW(FlatParameters(net), 0.01, 1.0), "float32", plain_loss)
+    if stepper.may_fuse:
+        stepper.fuse()  # as a training of many such steps does
     ids = torch.randint(2, (1, batch, steps), device="cuda")
     rows = ReplicaRows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
     rate, count = torch.full((1,), 1e-3, device="cuda"), torch.ones(1, device="cuda")

@@ -18,7 +18,7 @@ import torch
 from statetrack import ops
 from statetrack.models import Replicas, model
 from statetrack.training.batches import ReplicaRows
-from statetrack.training.loop import batch_loss, keep_memory
+from statetrack.training.loop import keep_memory, plain_loss
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.step import Stepper
 
@@ -74,7 +74,7 @@ def stepper(name: str, replicas: int, batch: int, length: int) -> Callable[[], o
     """One training step of this many replicas."""
     keep_memory()
     together = Replicas([model(name, inputs=2, outputs=2, seed=seed) for seed in range(replicas)]).to(DEVICE)
-    step = Stepper(together, AdamW(FlatParameters(together), 0.01, 1.0), "float32", batch_loss)
+    step = Stepper(together, AdamW(FlatParameters(together), 0.01, 1.0), "float32", plain_loss)
     ids = torch.randint(2, (replicas, batch, length), device=DEVICE)
     rows = ReplicaRows(ids, ids, torch.ones_like(ids, dtype=torch.bool))
     rates, steps = torch.full((replicas,), 1e-3, device=DEVICE), torch.ones(replicas, device=DEVICE)

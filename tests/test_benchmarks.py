@@ -7,11 +7,18 @@ import importlib
 import pytest
 
 from benchmarks import __main__ as benchmarks
+from benchmarks import train
 
 
 @pytest.mark.parametrize("name", benchmarks.ALL)
 def test_a_benchmark_finds_what_it_imports(name: str) -> None:
     importlib.import_module(f"benchmarks.{name}")
+
+
+def test_the_step_that_is_timed_is_one_of_training() -> None:
+    losses, norms = train.stepper("mlp", replicas=2, batch=3, length=4)()
+    assert losses.shape == norms.shape == (2,)
+    assert norms.min() > 0
 
 
 @pytest.fixture

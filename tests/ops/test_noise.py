@@ -1,9 +1,14 @@
 """The signs of the noise on a state: what they are a function of, and that they come in any pieces."""
 
+import shutil
+from contextlib import nullcontext
+
+import pytest
 import torch
 
-from statetrack.ops import noise
+from statetrack.ops import noise, nvrtc
 from statetrack.tasks import draws
+from tests.ops.emulated import compiler
 
 
 def test_the_constant_is_that_of_the_draws():
@@ -26,3 +31,15 @@ def test_times_and_tensors_do_not_meet():
     first = noise.Noise(torch.tensor([5]), 0.5)
     keys = [int(first.of_tensor(number).at(time)) for number in range(noise.MOST_TENSORS) for time in range(50)]
     assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_words_and_keys_of_a_gpu_are_the_same(monkeypatch):
+    monkeypatch.setattr(nvrtc, "compiled", compiler(backwards=False, late=False))
+    monkeypatch.setattr(nvrtc, "bind", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    keys, updates = torch.tensor([5, -7, 2**62]), torch.tensor([0, 1, 40_000])
+    each = noise.Noise(keys, 0.5).of_tensor(3)
+    assert torch.equal(noise.words_on_cuda(each.keys, 37, 11), each.words(37, 11 * 64))
+    found = noise.on_cuda("noise_keys", torch.empty_like(keys), noise.THREADS, [keys, updates], [3])
+    assert torch.equal(found, noise.keys_of(keys, updates))

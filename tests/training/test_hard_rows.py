@@ -128,6 +128,7 @@ def breaks_easily(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every check is followed by an attack, however little was learned."""
     monkeypatch.setattr(hard_rows, "ATTACKED_FROM", 0.0)
     monkeypatch.setattr(hard_rows, "SHARE", 0)
+    monkeypatch.setattr(hard_rows, "UPDATES", 0)
 
 
 def trained(tmp_path: Path | None = None, seeds: tuple[int, ...] = (0,)) -> list[st.Result]:
@@ -184,3 +185,14 @@ def test_hard_rows_change_what_is_learned_and_only_then_the_key() -> None:
     assert cell_protocol(PROTOCOLS["hold"])["hard_rows"] == 0.25
     with pytest.raises(st.BadInput, match=r"hard_rows=2 should be a number in 0\.\.1"):
         PROTOCOLS["curriculum"].with_changes(hard_rows=2)
+
+
+def test_replicas_whose_start_is_learned_are_attacked_one_by_one() -> None:
+    """All replicas share one module, whose learned start has a row for each of them."""
+    task, protocol = st.task("s3"), PROTOCOLS["hold"].with_changes(**SHORT, most_tokens=64)
+    name = "e88-gain-r2[heads=1,n_state=4,learned_start=true]"
+    run = loop.fit(
+        task, [built(name, task, seed) for seed in (0, 1)], 4, [0, 1], [2e-3] * 2, protocol, torch.device("cpu")
+    )
+    assert run.done
+    assert run.progress[0].best != run.progress[1].best

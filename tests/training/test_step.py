@@ -20,16 +20,19 @@ from statetrack.training.step import Stepper, worth_fusing
 
 
 @pytest.mark.parametrize(
-    ("setting", "tokens", "wanted"),
-    [(None, 1, True), ("0", 10**9, False), ("1", 1, True), ("65536", 65_535, False), ("65536", 65_536, True)],
-)
+    ("setting", "tokens", "layers", "wanted"),
+    [
+        (None, 2**17 - 1, 4, False), (None, 2**17, 4, True), ("0", 10**9, 1, False), ("1", 1, 1, True),
+        ("65536", 65_535, 32, False), ("65536", 65_536, 1, True),
+    ],
+)  # fmt: skip
 def test_blocks_are_compiled_from_so_many_tokens(
-    setting: str | None, tokens: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
+    setting: str | None, tokens: int, layers: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("STATETRACK_FUSE", raising=False)
     if setting is not None:
         monkeypatch.setenv("STATETRACK_FUSE", setting)
-    assert worth_fusing(tokens) == wanted
+    assert worth_fusing(tokens, layers) == wanted
 
 
 @pytest.mark.parametrize("text", ["yes", "-1", "²"])

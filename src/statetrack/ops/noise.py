@@ -18,14 +18,18 @@ of a state has in an update is said in statetrack/training/noise.py.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from statetrack.ops import nvrtc
+
 STEP = 0x9E3779B97F4A7C15
 MOST_TENSORS = 64  # of a state: so far apart are the keys of two times
 AT_ONCE = 1 << 20  # hashes, which bounds the room for what lies between
+THREADS = 256  # of a block on a GPU
 
 
 class Noise(NamedTuple):
@@ -56,12 +60,36 @@ class Noise(NamedTuple):
         first.
         """
         count = -(-numbers // 64)
+        if self.keys.is_cuda and nvrtc.available():
+            return words_on_cuda(self.keys, steps, count)
         keys = self.at(torch.arange(steps, device=self.keys.device))
         out = keys.new_empty(*keys.shape, count)
         some = max(1, AT_ONCE // (len(keys) * count))
         for first in range(0, steps, some):
             out[:, first : first + some] = hashes(keys[:, first : first + some], count)
         return out
+
+
+def keys_of(keys: Tensor, updates: Tensor) -> Tensor:
+    """The keys of an update of each replica, from the replicas' own; both (R,)."""
+    if not (keys.is_cuda and nvrtc.available() and len(keys) <= THREADS):
+        return mix(keys + updates * signed(STEP))
+    return on_cuda("noise_keys", torch.empty_like(keys), THREADS, [keys, updates], [len(keys)])
+
+
+def words_on_cuda(keys: Tensor, steps: int, count: int) -> Tensor:
+    """`Noise.words` in one launch. In torch it would be some forty, which take as long as a small model does."""
+    out = keys.new_empty(len(keys), steps, count)
+    return on_cuda("noise_words", out, out.numel(), [keys], [len(keys), steps, count, MOST_TENSORS])
+
+
+def on_cuda(name: str, out: Tensor, threads: int, inputs: list[Tensor], sizes: list[int]) -> Tensor:
+    """Let a kernel of noise.cu fill `out`."""
+    nvrtc.bind(out.device)
+    run = nvrtc.compiled((Path(__file__).parent / "noise.cu",), name, (("THREADS", THREADS),))
+    with torch.cuda.device(out.device):
+        run(grid=(-(-threads // THREADS), 1, 1), block=(THREADS, 1, 1), args=[*inputs, out, *sizes])
+    return out
 
 
 def hashes(keys: Tensor, count: int) -> Tensor:

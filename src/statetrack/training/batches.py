@@ -36,6 +36,9 @@ class BatchRequest(NamedTuple):
     words: tuple[Letters, ...] = ()
 
 
+ON_DEVICE = 2**19  # tokens of a step from which they are drawn on the GPU: below that its launches take longer
+
+
 class Batches:
     """Serves training batches; the batch expected next is prepared in the background."""
 
@@ -51,13 +54,16 @@ class Batches:
 
     def get(self, wanted: tuple[BatchRequest, ...], count: int, following: tuple[BatchRequest, ...]) -> ReplicaRows:
         """The rows wanted now; those that will probably be wanted next are begun."""
-        if self.twin:
+        if self._on_device(wanted, count):
             return self._make(wanted, count)
         rows = self._take((wanted, count)) or self._make(wanted, count)
         self._ready = ((following, count), self._worker.submit(self._make, following, count))
         if self.device.type == "cuda":
             rows = ReplicaRows(*(tensor.pin_memory().to(self.device, non_blocking=True) for tensor in rows))
         return rows
+
+    def _on_device(self, wanted: tuple[BatchRequest, ...], count: int) -> bool:
+        return self.twin is not None and len(wanted) * count * max(want.length for want in wanted) >= ON_DEVICE
 
     def _take(self, key: tuple[tuple[BatchRequest, ...], int]) -> ReplicaRows | None:
         if self._ready is None or self._ready[0] != key:
@@ -66,14 +72,16 @@ class Batches:
 
     def _make(self, wanted: tuple[BatchRequest, ...], count: int) -> ReplicaRows:
         """A shorter replica's rows are filled up with zeros that nobody asks about: models are causal."""
-        longest = max(want.length for want in wanted)
+        longest, twin = max(want.length for want in wanted), self.twin if self._on_device(wanted, count) else None
         return ReplicaRows(
-            *(torch.stack(parts) for parts in zip(*(self._one(want, count, longest) for want in wanted)))
+            *(torch.stack(parts) for parts in zip(*(self._one(want, count, longest, twin) for want in wanted)))
         )
 
-    def _one(self, want: BatchRequest, count: int, longest: int) -> tuple[Tensor, Tensor, Tensor]:
-        if self.twin:
-            parts = self.twin.sample(want.length, count, want.seed, "train", want.first)
+    def _one(
+        self, want: BatchRequest, count: int, longest: int, twin: TorchSampler | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if twin:
+            parts = twin.sample(want.length, count, want.seed, "train", want.first)
         else:
             batch = self.task.sample(want.length, count, want.seed, "train", want.first)
             parts = tensors(batch.inputs, batch.targets, batch.mask)

@@ -8,7 +8,8 @@ alone.
 
 The words are looked for by a beam, as `training/beams.py` has it, at checks that went well, and from seeds of their
 own: what an evaluation finds never comes back here. A search takes at most a token for every SHARE of training since
-the one before. They are counted, not timed, so that it is the same on every machine.
+the one before, and comes at most every UPDATES updates. They are counted, not timed, so that it is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from statetrack.training.words import (
 
 RATES = (1 / 4, 1 / 16, 1 / 64)  # of events in sparse inputs
 SHARE = 4  # a search may take a token for as many of training
+UPDATES = 400  # between two searches at least: a search goes step by step, which on a GPU is what takes time
 ATTACKED_FROM = 0.98  # the accuracy on validation rows: a network that is wrong everywhere needs no search
 MOST_WORDS = 256  # that are known of a network; the last ones stay
 MOST_FOUND = 16  # in one search
@@ -140,8 +142,9 @@ class Attack:
     def due(self, broken: Broken, step: int, accuracy: float, length: int, count: int) -> bool:
         """Whether a network that has made `step` updates of `count` rows of this length may be searched."""
         cost = AT_ONCE * len(letters_of(self.task)) * length
-        spent = (step - broken.looked_at) * count * length
-        return self.machine is not None and accuracy >= ATTACKED_FROM and spent >= SHARE * cost
+        updates = step - broken.looked_at
+        enough = updates >= UPDATES and updates * count * length >= SHARE * cost
+        return self.machine is not None and accuracy >= ATTACKED_FROM and enough
 
     def make(self, model: SequenceModel, broken: Broken, seed: int, step: int, length: int) -> None:
         """Look for words of at most this length, and keep those that are found."""

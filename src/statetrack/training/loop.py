@@ -100,7 +100,7 @@ def fit(
     keeper.resume()
     feed = Batches(task, device)
     stepper = Stepper(replicas, optimizer, protocol.precision, loss_of(protocol, seeds, replicas, device))
-    attack = Attack(task, replicas.first) if protocol.hard_rows else None
+    attack = Attack(task, replicas.one(0)) if protocol.hard_rows else None
     count = protocol.batch_at(length)  # the same at every stage, so that a replica's rows do not depend on the others
     pending: list[Tensor] = []  # losses and norms still on the device
     report(run)
@@ -178,10 +178,15 @@ def turns(run: Fit) -> list[Turn]:
 def loss_of(protocol: Protocol, seeds: list[int], replicas: Replicas, device: torch.device) -> Loss:
     """The loss of a step: of the network as it is, or with noise on its state."""
     if not protocol.state_noise:
-        return lambda replicas, rows, steps: batch_loss(replicas(rows.inputs), rows)
+        return plain_loss
     check_state(replicas.first)
     noise = StateNoise(protocol.state_noise, seeds, device, protocol.noise_kind)
     return lambda replicas, rows, steps: batch_loss(noise.logits(replicas, rows.inputs, steps), rows)
+
+
+def plain_loss(replicas: Replicas, rows: ReplicaRows, _: Tensor) -> Tensor:
+    """The loss of the network as it is, at any update."""
+    return batch_loss(replicas(rows.inputs), rows)
 
 
 def batch_loss(logits: Tensor, rows: ReplicaRows) -> Tensor:

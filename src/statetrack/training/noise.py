@@ -23,8 +23,7 @@ from torch import Tensor
 from statetrack.errors import BadInput
 from statetrack.models import Replicas
 from statetrack.models.sequence import SequenceModel
-from statetrack.ops.noise import Noise, mix, signed
-from statetrack.tasks.draws import STEP
+from statetrack.ops.noise import Noise, keys_of
 
 
 class StateNoise:
@@ -37,7 +36,7 @@ class StateNoise:
 
     def logits(self, replicas: Replicas, ids: Tensor, updates: Tensor) -> Tensor:
         """ids (R, B, T) -> logits (R, B, T, outputs), with noise on the state after every step."""
-        noise = Noise(mix(self.keys + updates * signed(STEP)), self.size, self.gaussian)
+        noise = Noise(keys_of(self.keys, updates), self.size, self.gaussian)
         return replicas.noisy(ids, noise) if replicas.takes_noise else step_by_step(replicas, ids, noise)
 
 

@@ -157,12 +157,11 @@ PROTOCOLS = {
 }  # fmt: skip
 
 
-def fuse_from() -> int:
-    """The tokens per step from which on a GPU runs compiled blocks: STATETRACK_FUSE, by default 1, and 0 for never.
-
-    Compiling takes longer than many short trainings do.
-    """
-    text = os.environ.get("STATETRACK_FUSE") or "1"
+def fuse_from() -> int | None:
+    """The tokens per step from which on a GPU runs compiled blocks, as STATETRACK_FUSE says; 0: never. None: unsaid."""
+    text = os.environ.get("STATETRACK_FUSE")
+    if not text:
+        return None
     if not (text.isascii() and text.isdecimal()):
         raise BadInput(f"STATETRACK_FUSE={text} should be 0 (never) or a number of tokens per step")
     return int(text)

@@ -19,13 +19,17 @@ from statetrack.training.optimizer import AdamW
 from statetrack.training.protocol import fuse_from
 
 WARM_UPS = 3  # steps before recording, in which kernels are compiled and chosen
+WORTH = (
+    2**19
+)  # tokens of a step times layers, from which what compiled blocks save in a training is more than compiling takes
 
 Loss = Callable[[Replicas, ReplicaRows, Tensor], Tensor]
 
 
-def worth_fusing(tokens: int) -> bool:
+def worth_fusing(tokens: int, layers: int) -> bool:
     """Whether a step of this many tokens, of all replicas together, should run compiled blocks."""
-    return 0 < fuse_from() <= tokens
+    least = fuse_from()
+    return tokens * layers >= WORTH if least is None else 0 < least <= tokens
 
 
 class Stepper:
@@ -37,6 +41,7 @@ class Stepper:
         # What is drawn or kept anew in every step, at lengths of their own, is neither compiled nor recorded.
         self.may_record = not replicas.changing
         self.may_fuse = self.may_record and isinstance(replicas.first, Stack) and next(replicas.parameters()).is_cuda
+        self.layers = len(replicas.first.mixers) if isinstance(replicas.first, Stack) else 1
         self._seen: dict[tuple[int, ...], int] = {}
         self._recorded: dict[tuple[int, ...], Recording] = {}
 
@@ -44,7 +49,7 @@ class Stepper:
         shape = tuple(rows.inputs.shape)
         if shape in self._recorded:
             return self._recorded[shape].replay(rows, rates, steps)
-        if self.may_fuse and worth_fusing(rows.inputs.numel()):
+        if self.may_fuse and worth_fusing(rows.inputs.numel(), self.layers):
             self.fuse()
         self._seen[shape] = self._seen.get(shape, 0) + 1
         if self.may_record and rows.inputs.is_cuda and self._seen[shape] > WARM_UPS:

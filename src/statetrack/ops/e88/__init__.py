@@ -72,7 +72,7 @@ def e88_scan(
     query = None if q is None else q.to(sequence)
     inputs = (query, k.to(sequence), v.to(sequence), decay.to(dtype), beta.to(dtype), start)
     out, last = full_precision(k.device, lambda: run(name, inputs, nonlinearity, tanh == "approx", noise))
-    if noise is not None:
+    if noise is not None and not on_gpu:  # there the kernels put it on
         last = noise.moved(last, steps - 1)
     return out if q is None else out.to(q.dtype), last
 

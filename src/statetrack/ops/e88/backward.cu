@@ -39,11 +39,21 @@ struct Tile {  // where this lane works, walking back
 __device__ void add_noise(float (&before)[ROWS], const float (&state)[ROWS], const Noise& noise, const Tile& tile, int T,
                           int t) {
   const Signs signs(noise, tile.row, T);
+#if FILLED
 #pragma unroll
   for (int i = 0; i < ROWS; i++) {
     before[i] = state[i];
     if (t > 0) before[i] += signs.at(t - 1, tile.quad * 4 + row_of(i), tile.column + column_of(i));
   }
+#else
+  unsigned bits[4 / IN_WORD];
+  if (t > 0) signs.load(bits, t - 1, tile.quad * 4);
+#pragma unroll
+  for (int i = 0; i < ROWS; i++) {
+    before[i] = state[i];
+    if (t > 0) before[i] += signs.of(bits, row_of(i), tile.column + column_of(i));
+  }
+#endif
 }
 
 // A state in shared memory: two rows by two columns to 16 bytes, so placed that neither the lanes that write columns nor

@@ -35,12 +35,15 @@ def is_packed(dtype: torch.dtype, form: str) -> bool:
     return dtype == torch.bfloat16 and form == "tanh"
 
 
-def kernel(name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool, noisy: bool) -> Any:
+def kernel(
+    name: str, n: int, width: int, dtype: torch.dtype, form: str, approx: bool, noise: Noise | None,
+    true: tuple[int, int],
+) -> Any:  # fmt: skip
     """The kernel e88_forward or e88_backward for these sizes."""
     macros = {
         "N": n, "V": width, "HALF": int(dtype == torch.bfloat16), "FORM": FORMS[form], "APPROX": int(approx),
         "KEEP": keep_every(dtype, form), "SUB": SUB, "LANES": lanes_of(name, form, n), "RESIDENT": RESIDENT[name],
-        "NOISY": int(noisy),
+        "NOISY": int(noise is not None), "FILLED": int(noise is not None and true != (n, width)),
     }  # fmt: skip
     files = tuple(FOLDER / file for file in ("instructions.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu"))
     return compiled(files, name, tuple(macros.items()))
@@ -66,7 +69,7 @@ class E88OnCUDA(torch.autograd.Function):
         chunks = (steps - 1) // keep_every(v.dtype, form)  # behind the first, whose state is given
         kept = state.new_empty(batch, heads, chunks, n // 2 if is_packed(v.dtype, form) else n, width)
         bind(v.device)
-        run = kernel("e88_forward", n, width, v.dtype, form, approx, noise is not None)
+        run = kernel("e88_forward", n, width, v.dtype, form, approx, noise, true)
         signs = noise_arguments(noise, steps, rows, true, decay)
         arguments = [q, k, v, decay, beta, state, out, kept, last, *signs, steps, heads, k.shape[2], rows]
         grid, block = (blocks_of(rows, width), 1, 1), (32 * lanes_of("e88_forward", form, n), 1, 1)
@@ -97,7 +100,7 @@ class E88OnCUDA(torch.autograd.Function):
         dstate = torch.empty_like(dlast)
         scratch = state.new_empty(blocks, keep_every(v.dtype, ctx.form) // SUB, n, 32)
         bind(v.device)
-        run = kernel("e88_backward", n, width, v.dtype, ctx.form, ctx.approx, ctx.noise is not None)
+        run = kernel("e88_backward", n, width, v.dtype, ctx.form, ctx.approx, ctx.noise, ctx.true)
         arguments = [
             q, k, v, decay, beta, state, kept, dout, dlast, scratch, dq, dk, dv, ddecay, dbeta, dstate,
             *noise_arguments(ctx.noise, steps, rows, ctx.true, decay), steps, heads, shared, rows,

@@ -43,5 +43,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       out += (long long)H * V;
     }
   }
+  add_noise(S, noise, at, T);
   if (at.real) store_column(S, last + at.state());
 }

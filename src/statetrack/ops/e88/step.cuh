@@ -13,6 +13,7 @@
 //   KEEP        a state is kept every KEEP steps
 //   SUB         steps staged, and run again, at a time; divides KEEP
 //   NOISY       1: each number of the state moves between two steps, as statetrack/ops/noise.py says
+//   FILLED      1: heads are smaller than N x V and filled up with zeros, which get no noise
 //   RESIDENT    blocks that should fit on a multiprocessor, which bounds the registers of a lane
 //
 // Loops over steps are not unrolled: with four steps in a row the backward pass waited for its own code.
@@ -36,6 +37,7 @@ constexpr int PIECE = 16 / sizeof(number);  // numbers in the 16 bytes of one as
 static_assert(LANES * 4 <= N && KEEP % SUB == 0, "a lane holds quadruples of rows, a chunk whole pieces");
 constexpr int KEYS = SUB * HEADS * N, VALUES = SUB * HEADS * V;
 constexpr unsigned ALL = 0xffffffffu;
+constexpr int IN_WORD = 32 / V;             // rows of a head whose signs of noise are 32 bits
 
 // z holds SCALE times the argument x and becomes tanh(x) = 1 - 2 / (1 + 2^z), with absolute error below 1e-6. The
 // special-function unit is the bottleneck, so four numbers share one reciprocal, 1/a = bcd / abcd with a = -(1 + 2^z) / 2,
@@ -155,6 +157,27 @@ struct Signs {  // the noise on one head of a row
     const long long place = begin + n * noise.width + column;
     return words[2ll * t * noise.per_step + place / 32] >> place % 32 & 1 ? noise.size : -noise.size;
   }
+  // All signs after step t of the rows from n on, where heads are not filled up: IN_WORD rows to a word.
+  template <int COUNT>
+  __device__ void load(unsigned (&bits)[COUNT], int t, int n) const {
+    const unsigned* from = words + 2ll * t * noise.per_step + begin / 32 + n / IN_WORD;
+    if constexpr (COUNT % 4 == 0) {
+#pragma unroll
+      for (int i = 0; i < COUNT; i += 4) {
+        const uint4 four = *reinterpret_cast<const uint4*>(from + i);
+        bits[i] = four.x, bits[i + 1] = four.y, bits[i + 2] = four.z, bits[i + 3] = four.w;
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < COUNT; i++) bits[i] = from[i];
+    }
+  }
+  // The noise of row n of those loaded: its size, with the sign bit that stands at `column`.
+  template <int COUNT>
+  __device__ float of(const unsigned (&bits)[COUNT], int n, int column) const {
+    const unsigned up = bits[n / IN_WORD] << (31 - n % IN_WORD * V - column);
+    return __uint_as_float(__float_as_uint(noise.size) ^ (~up & 0x80000000u));
+  }
 };
 
 // A lane's column at the beginning of step t, with the noise of the step before.
@@ -162,8 +185,15 @@ __device__ void add_noise(float (&S)[ROWS], const Noise& noise, const Place& at,
 #if NOISY
   if (t == 0) return;
   const Signs signs(noise, at.row, at.T);
+#if FILLED
 #pragma unroll
   for (int n = 0; n < ROWS; n++) S[n] += signs.at(t - 1, at.part * ROWS + n, at.column);
+#else
+  unsigned bits[ROWS / IN_WORD];
+  signs.load(bits, t - 1, at.part * ROWS);
+#pragma unroll
+  for (int n = 0; n < ROWS; n++) S[n] += signs.of(bits, n, at.column);
+#endif
 #endif
 }
 

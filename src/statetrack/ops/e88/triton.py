@@ -78,6 +78,8 @@ def forward_kernel(  # type: ignore[no-untyped-def]
         else:
             query = tl.load(q + token * N + n).to(tl.float32)
             tl.store(out + token * V + c, tl.sum(S * query[:, None], 0))
+    if NOISY:
+        S = moved(S, words, T - 1, row, n, c, T, size, rows, per_step, n_true, width)
     tl.store(last + row * N * V + tile, S)
 
 
