@@ -23,7 +23,7 @@ ALL = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswi
 
 def obstacle(name: str) -> str | None:
     """Why a benchmark cannot run here; None where it can."""
-    if name == "gpu" and not torch.cuda.is_available():
+    if name in ("gpu", "m2rnn") and not torch.cuda.is_available():
         return "needs a CUDA device"
     if name == "report" and not any(map(shutil.which, BROWSERS)):
         return f"needs a browser: {', '.join(BROWSERS)}"

@@ -9,14 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from statetrack.models.layers import Linear, Rate, at_least_float32, per_row, unit, xavier
+from statetrack import ops
+from statetrack.models.layers import Linear, Rate, per_row, unit, xavier
 from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 
 
 class M2RNNMixer(MatrixMixer):
     """q, k, v as in E88; f = sigmoid(W_f x + bias) one number per head; W starts at the identity, w_r at one."""
 
-    compilable = False
+    takes_noise = True
 
     def __init__(self, dim: int, heads: int, n_state: int) -> None:
         super().__init__(heads, n_state)
@@ -26,24 +27,11 @@ class M2RNNMixer(MatrixMixer):
         self.w_r = nn.Parameter(torch.ones(heads, n_state))
         self.out = xavier(Linear(heads * n_state, dim, bias=False))
 
-    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
         q, k, v = F.silu(self.project(x)).unflatten(-1, (3, self.heads, self.n_state)).unbind(-3)
-        with torch.autocast(x.device.type, enabled=False):
-            q, k, v = (part.to(at_least_float32(x)) for part in (unit(q), unit(k), v))
-            y, last = self.scan(q, k, v, self.forget(x), state[0])
-            y = y + per_row(self.w_r, 2, len(x)).unsqueeze(1) * v
+        y, last = ops.m2rnn_scan(unit(q), unit(k), v, self.forget(x), self.W, state=state[0], noise=noise)
+        y = y + per_row(self.w_r, 2, len(x)).unsqueeze(1) * v
         return self.out(y.flatten(-2)), (last,)
-
-    def scan(self, q: Tensor, k: Tensor, v: Tensor, f: Tensor, H: Tensor) -> tuple[Tensor, Tensor]:
-        """H_t^T q_t at every t, and the last H."""
-        W = per_row(self.W, 3, len(q))
-        reads = []
-        # Unbound once: the gradient of each step's slice would be as long as the sequence, and the cost quadratic.
-        for q_t, k_t, v_t, keep in zip(q.unbind(1), k.unbind(1), v.unbind(1), f[..., None, None].unbind(1)):
-            Z = torch.tanh(H @ W + k_t.unsqueeze(-1) * v_t.unsqueeze(-2))
-            H = keep * H + (1 - keep) * Z
-            reads.append((q_t.unsqueeze(-2) @ H).squeeze(-2))
-        return torch.stack(reads, dim=1), H
 
 
 class M2RNN(Stack):
