@@ -32,4 +32,4 @@ def small(name: str, seed: int = 0, **options: Any) -> SequenceModel:
     size: dict[str, Any] = {key: value for key, value in SMALLER.items() if key in own} | {line.width: WIDTH}
     if line.architecture in LAYERS:
         size["layers"] = LAYERS[line.architecture]
-    return model(name, inputs=INPUTS, outputs=OUTPUTS, seed=seed, **size | options)
+    return model(name, seed=seed, **{"inputs": INPUTS, "outputs": OUTPUTS} | size | options)

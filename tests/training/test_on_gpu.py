@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from statetrack.training import train
+from statetrack.training import train, train_many
 
 pytestmark = [
     pytest.mark.gpu,
@@ -22,6 +22,22 @@ def test_trains_as_on_a_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STATETRACK_FUSE", "0")
     losses = [
         train("txc", name, length=8, protocol="design", settings=SHORT, device=place).record["final_train_loss"]
+        for place in ("cpu", "cuda")
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["tanh-rnn", "gru", "lstm"])
+def test_the_classic_cells_train_with_noise_as_on_a_cpu(name: str) -> None:
+    """Replicas in one scan with the noise inside, against torch's cells one after another and step by step."""
+    settings = {**SHORT, "state_noise": 0.1}
+    losses = [
+        [
+            run.record["final_train_loss"]
+            for run in train_many(
+                "txc", name, length=8, seeds=[0, 1], protocol="design", settings=settings, device=place
+            )
+        ]
         for place in ("cpu", "cuda")
     ]
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)

@@ -34,10 +34,15 @@ class Linear(nn.Linear):
     """W x + b."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.weight.dim() == 2:
-            return F.linear(x, self.weight, self.bias)
-        y = replica_product(x, self.weight.mT)
-        return y if self.bias is None else y + per_row(self.bias, 1, len(x)).unsqueeze(1)
+        return affine(x, self.weight, self.bias)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """W x + b for x (rows, T, in), with the weights of one or of several replicas."""
+    if weight.dim() == 2:
+        return F.linear(x, weight, bias)
+    y = replica_product(x, weight.mT)
+    return y if bias is None else y + per_row(bias, 1, len(x)).unsqueeze(1)
 
 
 def replica_product(x: Tensor, weight: Tensor) -> Tensor:
@@ -60,17 +65,21 @@ class Embedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(inputs - silent_zero, dim))
 
     def forward(self, ids: Tensor) -> Tensor:
-        table = F.pad(self.weight, (0, 0, 1, 0)) if self.silent_zero else self.weight
-        if ids.is_cuda and table.shape[-2] <= FEW:
-            # Many tokens add to few rows: there a product with one-hot vectors has the quicker gradient.
-            chosen = F.one_hot(ids, table.shape[-2]).to(table.dtype)
-            return chosen @ table if table.dim() == 2 else replica_product(chosen, table)
-        if table.dim() == 2:
-            return F.embedding(ids, table)
-        # One long table; the rows of replica r look into the r-th part of it.
-        replicas, inputs, _ = table.shape
-        offset = torch.arange(replicas, device=ids.device).repeat_interleave(len(ids) // replicas) * inputs
-        return F.embedding(ids + offset.unsqueeze(1), table.flatten(0, 1))
+        return lookup(ids, F.pad(self.weight, (0, 0, 1, 0)) if self.silent_zero else self.weight)
+
+
+def lookup(ids: Tensor, table: Tensor) -> Tensor:
+    """The vectors of ids (rows, T) in a table (inputs, dim), or in those of several replicas."""
+    if ids.is_cuda and table.shape[-2] <= FEW:
+        # Many tokens add to few rows: there a product with one-hot vectors has the quicker gradient.
+        chosen = F.one_hot(ids, table.shape[-2]).to(table.dtype)
+        return chosen @ table if table.dim() == 2 else replica_product(chosen, table)
+    if table.dim() == 2:
+        return F.embedding(ids, table)
+    # One long table; the rows of replica r look into the r-th part of it.
+    replicas, inputs, _ = table.shape
+    offset = torch.arange(replicas, device=ids.device).repeat_interleave(len(ids) // replicas) * inputs
+    return F.embedding(ids + offset.unsqueeze(1), table.flatten(0, 1))
 
 
 class RMSNorm(nn.Module):

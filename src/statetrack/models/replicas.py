@@ -18,7 +18,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +25,7 @@ from torch import Tensor, nn
 
 from statetrack.errors import BadInput
 from statetrack.models.chance import seeded
-from statetrack.models.sequence import SequenceModel, Stack, State
+from statetrack.models.sequence import SequenceModel, State
 from statetrack.ops import Noise
 
 
@@ -52,15 +51,17 @@ class Replicas(nn.Module):
     Between steps the state has R x B rows, replica after replica.
     """
 
-    def __init__(self, models: Sequence[SequenceModel]) -> None:
+    def __init__(self, models: Sequence[SequenceModel], device: torch.device | str | None = None) -> None:
         super().__init__()
         check_alike(models)
+        copies = [copy.deepcopy(single) for single in models]
+        if device is not None:
+            copies = [single.to(device) for single in copies]
         self.count = len(models)
         self.changing = models[0].changing
         self.turns: Sequence[Turn] = ()  # of the next training step, where the models are changing
         # One model alone is quicker as it is, and what is drawn or kept for one replica is not to be mixed with others.
-        self.folded = len(models) > 1 and models[0].foldable and not self.changing and not list(models[0].buffers())
-        copies = [copy.deepcopy(single) for single in models]
+        self.folded = len(models) > 1 and copies[0].folds() and not self.changing and not list(models[0].buffers())
         self.parts = nn.ModuleList([stacked(copies)] if self.folded else copies)
 
     @property
@@ -83,13 +84,13 @@ class Replicas(nn.Module):
     @property
     def takes_noise(self) -> bool:
         """Whether noise on the state can be put on inside the models' scans."""
-        return isinstance(self.first, Stack) and self.first.takes_noise
+        return self.first.takes_noise
 
     def noisy(self, ids: Tensor, noise: Noise) -> Tensor:
         """The logits with noise on the state; its keys are those of the replicas."""
         state = self.initial_state(ids.shape[1], ids.device)
         if self.folded:
-            return cast(Stack, self.first).forward_from(ids.flatten(0, 1), state, noise)[0].unflatten(0, ids.shape[:2])
+            return self.first.forward_from(ids.flatten(0, 1), state, noise)[0].unflatten(0, ids.shape[:2])  # type: ignore[call-arg]
         alone = (noise._replace(keys=key) for key in noise.keys.split(1))
         done = [part.forward_from(*own) for part, *own in zip(self.parts, ids, self.own_states(state), alone)]  # type: ignore[operator]
         return torch.stack([logits for logits, _ in done])
@@ -158,7 +159,7 @@ def put(module: nn.Module, name: str, value: Tensor) -> None:
     """Replace a parameter, by its dotted name, with a new one that has a copy of this value."""
     place, _, last = name.rpartition(".")
     owner = module.get_submodule(place)
-    owner.register_parameter(last, nn.Parameter(value.detach().clone()))
+    setattr(owner, last, nn.Parameter(value.detach().clone()))  # which torch's cells take note of
 
 
 def kept_buffers(module: nn.Module) -> dict[str, Tensor]:

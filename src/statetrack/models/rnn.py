@@ -1,4 +1,7 @@
-"""The classic recurrent networks, on torch's own kernels: h' = tanh(W h + U x + b), GRU and LSTM."""
+"""The classic recurrent networks: h' = tanh(W h + U x + b), GRU and LSTM. The weights are those of torch's cells.
+
+On a CPU torch's own kernels run them, one replica after another. On a GPU a scan of ours takes all replicas at once.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,24 @@ import warnings
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from statetrack import ops
 from statetrack.errors import unknown
-from statetrack.models.layers import Embedding, Linear
+from statetrack.models.layers import Embedding, Linear, affine, lookup
 from statetrack.models.sequence import SequenceModel, Shape, State, whole_numbers
+from statetrack.ops import rnn
 
 # The weights of all replicas are rows of one matrix, and cuDNN gathers those of a network at every call.
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk of memory")
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class ClassicRNN(SequenceModel):
     """Embedding, `layers` of one cell, a linear head. The state is h of every layer, and for an LSTM c as well."""
-
-    # torch's kernels take the weights of one network, so replicas run one after another.
-    foldable = False
 
     def __init__(
         self, *, inputs: int, outputs: int, cell: str = "tanh", layers: int = 1, hidden: int = 128, dim: int = 128,
@@ -42,11 +46,52 @@ class ClassicRNN(SequenceModel):
     def state_shapes(self) -> list[Shape]:
         return [(self.layers, self.hidden)] * (2 if self.cell == "lstm" else 1)
 
-    def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+    @property
+    def scanned(self) -> bool:
+        """Whether the scan of ours runs it, and not torch's kernels, which take the weights of one network."""
+        weight = self.head.weight
+        return rnn.is_fused(weight.device, self.hidden, weight.dtype)
+
+    def folds(self) -> bool:
+        return self.foldable and self.scanned
+
+    @property
+    def takes_noise(self) -> bool:  # type: ignore[override]
+        return self.foldable and self.scanned
+
+    def forward_from(self, ids: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
+        """Noise, that on the first tensor of the state, moves every part of the state once it was read."""
+        h, after = self.by_scan(ids, state, noise) if self.scanned else self.by_torch(ids, state)
+        return self.head(h), after
+
+    def by_torch(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
         x = self.embedding(ids)
         # torch wants the layers before the rows.
         before = tuple(part.transpose(0, 1).contiguous() for part in state)
         with torch.autocast(x.device.type, enabled=False):
             h, last = self.rnn(x, before if self.cell == "lstm" else before[0])
         after = last if self.cell == "lstm" else (last,)
-        return self.head(h), tuple(part.transpose(0, 1) for part in after)
+        return h, tuple(part.transpose(0, 1) for part in after)
+
+    def by_scan(self, ids: Tensor, state: State, noise: ops.Noise | None) -> tuple[Tensor, State]:
+        with torch.autocast(ids.device.type, enabled=False):
+            h, after = ids, []
+            for layer in range(self.layers):
+                W_ih, W_hh, b_ih, b_hh = (getattr(self.rnn, f"{name}_l{layer}") for name in WEIGHTS)
+                inner = None
+                if self.cell == "gru":  # the last part of its bias stands within the step
+                    inner = b_hh[..., 2 * self.hidden :]
+                    b_hh = F.pad(b_hh[..., : 2 * self.hidden], (0, self.hidden))
+                if layer > 0:
+                    x = affine(h, W_ih, b_ih + b_hh)
+                elif ids.numel() >= self.embedding.weight[..., 0].numel():
+                    # What a token brings is the same wherever it stands.
+                    x = lookup(ids, affine(self.embedding.weight, W_ih, b_ih + b_hh))
+                else:
+                    x = affine(self.embedding(ids), W_ih, b_ih + b_hh)
+                own = tuple(part[:, layer] for part in state)
+                h, last = ops.rnn_scan(
+                    self.cell, x, W_hh, own, bias=inner, noise=noise, layer=layer, layers=self.layers
+                )
+                after.append(last)
+        return h, tuple(torch.stack(parts, dim=1) for parts in zip(*after))

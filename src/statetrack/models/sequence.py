@@ -43,6 +43,8 @@ class SequenceModel(nn.Module):
     recurrent: bool = True
     # Whether its parameters may carry a dimension of replicas (see layers.py); otherwise replicas run in turn.
     foldable: bool = True
+    # Whether noise on its state can be put on inside its scans: its forward_from then takes that as a third argument.
+    takes_noise: bool = False
     # Whether a pass in training mode draws by chance or changes buffers; `models.check` finds it out.
     changing: bool = False
     # The model's name with the options that differ from their defaults; None where nobody named it.
@@ -53,6 +55,10 @@ class SequenceModel(nn.Module):
         whole_numbers(inputs=inputs, outputs=outputs)
         self.inputs, self.outputs = inputs, outputs
         self.start: nn.ParameterList | None = None
+
+    def folds(self) -> bool:
+        """Whether replicas of it, on the device it is on, are to be one pass."""
+        return self.foldable
 
     def state_shapes(self) -> list[Shape]:
         """The shapes of the state's tensors for one row."""
@@ -159,8 +165,8 @@ class Stack(SequenceModel):
         return self.embedding(ids)
 
     @property
-    def takes_noise(self) -> bool:
-        """Whether noise on the state can be put on inside the scans."""
+    def takes_noise(self) -> bool:  # type: ignore[override]
+        """Whether every layer's scan can put noise on its part of the state."""
         return all(mixer.takes_noise for mixer in self.steps())
 
     def forward_from(self, ids: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:

@@ -4,6 +4,7 @@
     ssd/      h_t = decay_t h_{t-1} + dt_t x_t B_t^T,                         y_t = h_t C_t + D x_t
     m2rnn/    Z_t = tanh(S_{t-1} W + k_t v_t^T),  S_t = f_t S_{t-1} + (1 - f_t) Z_t,  out_t = S_t^T q_t
     linear/   h_t = A h_{t-1} + b_t
+    rnn/      h_t = tanh(x_t + W h_{t-1}), and the gated cells GRU and LSTM
 
 In each folder `reference.py` is the equations as a loop that autograd differentiates, the other files are faster and
 must equal it, and `__init__.py` chooses. Every scan returns its outputs and its last state, so a long sequence can be
@@ -23,9 +24,10 @@ from statetrack.ops.e88 import e88_scan
 from statetrack.ops.linear import linear_scan
 from statetrack.ops.m2rnn import m2rnn_scan
 from statetrack.ops.noise import Noise
+from statetrack.ops.rnn import rnn_scan
 from statetrack.ops.ssd import ssd_scan
 
-__all__ = ["Noise", "e88_scan", "keep_out_compilers", "linear_scan", "m2rnn_scan", "ssd_scan"]
+__all__ = ["Noise", "e88_scan", "keep_out_compilers", "linear_scan", "m2rnn_scan", "rnn_scan", "ssd_scan"]
 
 
 def keep_out_compilers() -> None:
@@ -33,5 +35,5 @@ def keep_out_compilers() -> None:
 
     It is not done at import: it would load the compiler for everybody.
     """
-    for name in ("e88_scan", "linear_scan", "m2rnn_scan", "ssd_scan"):
+    for name in ("e88_scan", "linear_scan", "m2rnn_scan", "rnn_scan", "ssd_scan"):
         globals()[name] = torch.compiler.disable(globals()[name])

@@ -89,7 +89,7 @@ def fit(
     A run that goes on tells the callback first of the check that it goes on from: a kill may have come between the two.
     """
     keep_memory()
-    replicas = Replicas(models).to(device)
+    replicas = Replicas(models, device)
     freeze(replicas, models[0])
     flat = FlatParameters(replicas)
     optimizer = AdamW(flat, protocol.weight_decay, protocol.clip)
