@@ -42,7 +42,6 @@ def test_is_torchs_cell(name: str, inputs: int, request: pytest.FixtureRequest) 
     ids = torch.randint(inputs, (R, B, T), generator=torch.Generator().manual_seed(0))
     apart = Replicas(models)
     assert not apart.folded
-    assert not apart.takes_noise
     wanted = with_gradients(apart, apart(ids))
     request.getfixturevalue("scanned")
     together = Replicas(models)

@@ -43,3 +43,14 @@ def test_words_and_keys_of_a_gpu_are_the_same(monkeypatch):
     assert torch.equal(noise.words_on_cuda(each.keys, 37, 11), each.words(37, 11 * 64))
     found = noise.on_cuda("noise_keys", torch.empty_like(keys), noise.THREADS, [keys, updates], [3])
     assert torch.equal(found, noise.keys_of(keys, updates))
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_many_steps_at_once_move_as_each_alone(dtype, gaussian, monkeypatch):
+    each = noise.Noise(torch.tensor([5, -7]), 0.3, gaussian).of_tensor(1)
+    monkeypatch.setattr(noise, "AT_ONCE", 4 * 2 * 150)
+    zeros = torch.zeros(2, 150, dtype=dtype)
+    moves = list(each.moves(9, 150, dtype))
+    assert len(moves) == 9
+    assert all(torch.equal(zeros + by, each.moved(zeros, time)) for time, by in enumerate(moves))

@@ -1,6 +1,7 @@
 """The classic recurrent networks: h' = tanh(W h + U x + b), GRU and LSTM. The weights are those of torch's cells.
 
-On a CPU torch's own kernels run them, one replica after another. On a GPU a scan of ours takes all replicas at once.
+On a CPU torch's own kernels run them, one replica after another. On a GPU a scan of ours takes all replicas at once,
+and wherever there is noise on the state a scan of ours puts it on.
 """
 
 from __future__ import annotations
@@ -57,11 +58,12 @@ class ClassicRNN(SequenceModel):
 
     @property
     def takes_noise(self) -> bool:  # type: ignore[override]
-        return self.foldable and self.scanned
+        return self.foldable
 
     def forward_from(self, ids: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
         """Noise, that on the first tensor of the state, moves every part of the state once it was read."""
-        h, after = self.by_scan(ids, state, noise) if self.scanned else self.by_torch(ids, state)
+        by_scan = self.scanned or noise is not None
+        h, after = self.by_scan(ids, state, noise) if by_scan else self.by_torch(ids, state)
         return self.head(h), after
 
     def by_torch(self, ids: Tensor, state: State) -> tuple[Tensor, State]:

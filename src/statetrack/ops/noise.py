@@ -18,6 +18,7 @@ of a state has in an update is said in statetrack/training/noise.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +49,21 @@ class Noise(NamedTuple):
         draw = normals if self.gaussian else signs
         draws = draw(self.at(time), state.numel() // len(self.keys))
         return state + self.size * draws.view(state.shape).to(state.dtype)
+
+    def moves(self, steps: int, numbers: int, dtype: torch.dtype) -> Iterator[Tensor]:
+        """What each step moves this many numbers of each replica by, (R, numbers), many steps drawn at once."""
+        if not self.gaussian:
+            # The signs of the 8 bits of a byte, the last first; a word's bytes come in the same order.
+            bits = torch.arange(256, device=self.keys.device)[:, None] >> torch.arange(8, device=self.keys.device)
+            table = self.size * (2 * (bits & 1) - 1).to(dtype)
+        some = max(1, AT_ONCE // (len(self.keys) * numbers))
+        for first in range(0, steps, some):
+            keys = self.at(torch.arange(first, min(first + some, steps), device=self.keys.device))
+            if self.gaussian:
+                drawn = self.size * normals(keys.flatten(), numbers).to(dtype).view(*keys.shape, numbers)
+            else:
+                drawn = table[hashes(keys, -(-numbers // 64)).view(torch.uint8).int()].flatten(2)[..., :numbers]
+            yield from drawn.unbind(1)
 
     def at(self, times: int | Tensor) -> Tensor:
         """The keys of a time (R,), or of several (R, T)."""
