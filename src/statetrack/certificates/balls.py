@@ -35,9 +35,15 @@ class BallWay:
 
     near: float
     room: float
+    memory: int = 1  # the tokens, the last one among them, that a node tells apart beside its point
 
 
-BALL_WAYS = tuple(BallWay(near, room) for near in (0.8, 0.4, 0.2, 0.1) for room in (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0))
+ROOMS = (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0)
+BALL_WAYS = tuple(
+    BallWay(near, room, memory)
+    for near, memory in ((0.8, 1), (0.8, 2), (0.8, 3), (0.4, 1), (0.4, 2), (0.2, 1), (0.1, 1))
+    for room in ROOMS
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def with_new(points: Floats, states: Floats, near: float) -> Floats:
     return points
 
 
-def turning(maps: PointMaps, head: int, epsilon: float, points: Floats) -> Turning | None:
+def turning(maps: PointMaps, head: int, epsilon: float, points: Floats, memory: int = 1) -> Turning | None:
     """The balls of a head around the images of these points that hold their own images; None where there are none."""
     matrix = maps.matrix[:, head]
     for _ in range(REFINED):
@@ -92,13 +98,32 @@ def turning(maps: PointMaps, head: int, epsilon: float, points: Floats) -> Turni
         points = np.stack([centres[to == place].mean(axis=0) if (to == place).any() else points[place]
                            for place in range(len(points))])  # fmt: skip
     to, centres = nearest(matrix, points)
+    for _ in range(memory - 1):
+        if centres.size // points.shape[1] * len(matrix) ** 2 > MOST_IMAGES:
+            return None
+        points, to = remembered(centres, to)
+        centres = images_of(matrix, points)
     radii = _radii(matrix, to, centres, epsilon)
     return None if radii is None else Turning(matrix, to, centres, radii)
 
 
+def images_of(matrix: Floats, points: Floats) -> Floats:
+    """(tokens, points, n)."""
+    return np.tanh(np.einsum("xij,cj->xci", matrix, points))
+
+
+def remembered(centres: Floats, to: Ints) -> tuple[Floats, Ints]:
+    """Points that remember a token more: the image of each under each token, and where it leads.
+
+    An image lies where the point led to only nearly; the tokens before decide where, each less than the one after it.
+    """
+    tokens, count = to.shape
+    return centres.reshape(tokens * count, -1), np.arange(tokens)[:, None] * count + to.reshape(1, -1)
+
+
 def nearest(matrix: Floats, points: Floats) -> tuple[Ints, Floats]:
     """Of (token, point) the point that lies nearest to the image, and the image."""
-    centres = np.tanh(np.einsum("xij,cj->xci", matrix, points))
+    centres = images_of(matrix, points)
     apart = [np.linalg.norm(row[:, None] - points[None], axis=2).argmin(axis=1) for row in centres]
     return np.stack(apart), centres
 
@@ -176,7 +201,7 @@ def turn(maps: PointMaps, epsilon: float, way: BallWay) -> tuple[list[Cover], li
     parts: list[CoveredPart] = []
     for head in range(maps.start.shape[0]):
         points = points_of(maps, head, way.near)
-        balls = None if points is None else turning(maps, head, max(way.room, epsilon), points)
+        balls = None if points is None else turning(maps, head, max(way.room, epsilon), points, way.memory)
         if balls is None:
             continue
         starts = {column: maps.start[head, :, column[1]] for column in columns_of(maps, head)}
