@@ -127,6 +127,13 @@ def test_a_model_that_does_not_think_is_told_nothing(
     assert "think" not in caplog.text
 
 
+def test_no_tokenizer_is_made_only_to_see_whether_a_model_thinks(evaluate: Evaluate) -> None:
+    """The harness's `dummy` would download one; the hub is not asked in these tests, so that this would fail."""
+    found = evaluate("dummy", ["c2_composition", "c2_composition_gen"], limit=2)["results"]
+    assert found["c2_composition_gen"]["violations,none"] == 1
+    assert found["c2_composition"]["too_long,none"] == 0
+
+
 def test_thinking_that_the_template_begins_and_nobody_ends_is_no_answer(evaluate: Evaluate) -> None:
     class Opening(Scripted):
         tokenizer_name = "opening"

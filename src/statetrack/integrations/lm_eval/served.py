@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from inspect import getattr_static
 from typing import Any
 
 from lm_eval.models.api_models import LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER, TemplateAPI
@@ -19,8 +21,16 @@ def thinks(model: Any) -> bool:
     told = getattr(model, "enable_thinking", None)
     if told is not None:
         return bool(told)
-    template = getattr(getattr(model, "tokenizer", None), "chat_template", None)
+    template = getattr(_tokenizer(model), "chat_template", None)
     return getattr(model, "think_end_token", None) is not None or marks_reasoning(str(template or ""))
+
+
+def _tokenizer(model: Any) -> Any | None:
+    """The tokenizer that a model has. One that it would only now make, as the harness's `dummy` downloads one, is not
+    asked for: what this model is told is no chat.
+    """
+    made_when_read = isinstance(getattr_static(model, "tokenizer", None), cached_property)
+    return None if made_when_read else getattr(model, "tokenizer", None)
 
 
 def is_served(model: Any) -> bool:
