@@ -133,6 +133,48 @@ def test_what_a_server_failed_does_not_lower_the_mean_of_what_it_answered(tmp_pa
     assert "failed" not in overview(Store(tmp_path).records())[0]
 
 
+class Tired(Dead):
+    """A server that answers the first so many turns of every sample, and then no more."""
+
+    def reply(self, request: Request) -> Reply:
+        if request.turn.count <= self.answers:
+            return Reply(request.dialogue.reply(request.turn))
+        return Reply(failure="server", detail="503 after 5 tries")
+
+
+def test_what_came_before_a_server_failed_counts_for_the_turn_by_which_half_have_failed(tmp_path):
+    ask(make_task("txc"), Rules(), solver("implicit"), range(3), length=4, model=Tired.name,
+        engine=lambda: Tired(2), out=tmp_path)  # fmt: skip
+    page = page_of(tmp_path)
+    assert column(page, "txc-episodes", "half failed by turn") == ["> 2"]
+    assert column(page, "txc-episodes", "half failed by turn, 95 %") == ["1 to > 2"]
+    for name in ("right before the first error", "right answers", "replies without an answer"):
+        assert column(page, "txc-episodes", name) == [None]
+    said = "the server failed 3 of 3 episodes"
+    assert column(page, "txc-episodes", "without a result") == [said]
+    (line,) = [line for line in page.summary if line.startswith("On txc, ")]
+    assert line == (
+        "On txc, half of the episodes have failed by turn: dead/server implicit > 2 (1 to > 2); "
+        f"dead/server implicit: {said}."
+    )
+    assert [figure.title for figure in page.figures] == ["txc: how long dialogues last"]
+    (row,) = overview(Store(tmp_path).records())
+    assert (row["half failed by turn"], row["95 %"]) == ("> 2", "1 to > 2")
+
+
+def test_whole_prompts_have_no_numbers_of_turns(tmp_path):
+    asked(tmp_path, answers=3, way="whole")
+    found = table(page_of(tmp_path), "txc-episodes")
+    assert found.title == "txc: one prompt, one answer"
+    assert not {"half failed by turn", "right before the first error", "95 %"} & set(found.headers)
+    assert column(page_of(tmp_path), "txc-episodes", "right answers") == [1.0]
+    asked(tmp_path, answers=3)
+    both = page_of(tmp_path)
+    assert table(both, "txc-episodes").title == "txc: the dialogues"
+    assert column(both, "txc-episodes", "right before the first error") == [4.0, None]
+    assert column(both, "txc-episodes", "right answers") == [1.0, 1.0]
+
+
 def test_every_model_is_named_in_the_headline_however_it_was_trained(tmp_path):
     store = Store(tmp_path)
     store.write(trained(Cell("txc", "gru", 64, 0, DESIGN), lambda t: 0.6))

@@ -161,7 +161,7 @@ def _task(folder: Folder, task: str) -> Section | None:
         )  # fmt: skip
     if folder.brought_on(task):
         blocks += [*catalogue.of_brought(folder, task), *_there(brought.table(folder, task))]
-    if folder.asked(task) or folder.scored(task):
+    if folder.asked(task) or folder.scored(task) or folder.failed(task):
         blocks += catalogue.of_asking(folder, task)
     blocks += _there(tables.episodes(folder, task), elsewhere.table(folder, task), elsewhere.lengths(folder, task))
     if not blocks:

@@ -174,12 +174,10 @@ def _asked(folder: Folder, task: str) -> str:
     server failed, which is no answer.
     """
     every = asking.summary_rows(folder, task)
-    rows = [row for row in every if row["episodes"]]
-    turns = {each.model for each in folder.asked(task) if not asking.is_whole(each)}
-    last = {row["model"]: row for row in rows if row["model"] in turns}
+    last = {row["model"]: row for row in every if row[asking.HALF]}
     said = []
     if last:
-        best = sorted(last, key=lambda model: -last[model][asking.LASTED])[: 2 * MOST_NAMED]
+        best = sorted(last, key=lambda model: -(last[model][asking.LASTED] or 0.0))[: 2 * MOST_NAMED]
         said.append("half of the episodes have failed by turn: " + ", ".join(_half(last[model]) for model in best))
     if shares := _shares(folder, task):
         said.append("right final answers: " + ", ".join(shares))

@@ -184,13 +184,17 @@ def episodes(folder: Folder, task: str) -> Table | None:
     rows = asking.summary_rows(folder, task)
     if not rows:
         return None
-    names = list(rows[0])
+    dialogues = any(row[asking.HALF] for row in rows) or not any(row["episodes"] for row in rows)
+    names = [name for name in rows[0] if dialogues or name not in asking.BY_TURNS]
+    lasting = (
+        "the turn by which half of the episodes had failed (Kaplan-Meier, with its 95 % interval; > 300: not within "
+        "300 turns), turns answered rightly before the first error (average with its 95 % interval over episodes), "
+    )
     return Table(
-        f"{slug(task)}-episodes", f"{task}: the dialogues",
-        "The turn by which half of the episodes had failed (Kaplan-Meier, with its 95 % interval; > 300: not within "
-        "300 turns), turns answered rightly before the first error (average with its 95 % interval over episodes), the "
-        "share of right answers, of episodes with a reply that held no answer, and what it cost. Rows that differ in "
-        "the hash of their prompt were told other words, and are not alike.",
+        f"{slug(task)}-episodes", f"{task}: {'the dialogues' if dialogues else 'one prompt, one answer'}",
+        f"Of each group: {lasting if dialogues else ''}the share of right answers, of episodes with a reply that held "
+        "no answer, and what it cost. Rows that differ in the hash of their prompt were told other words, and are not "
+        "alike.",
         [name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows], download=True,
     )  # fmt: skip
 

@@ -157,6 +157,17 @@ def test_the_report_shows_them_beside_n_interval_and_chance(write: Write, tmp_pa
     assert ("read from", f"net/{results_file(folder).name} (lm-evaluation-harness 0.4.13)") in page.provenance
 
 
+@pytest.mark.parametrize(("asked", "drawn"), [("5,20", [5, 20]), ("5,10,15,20,25,30,35,40,45", [25])])
+def test_a_few_lengths_are_drawn_where_they_were_asked_and_many_are_pooled(
+    write: Write, asked: str, drawn: list[int]
+) -> None:
+    count = len(asked.split(","))
+    folder = write(until(500), ["s3_composition"], limit=count, metadata={"lengths": asked, "per_length": 1})
+    [figure] = [each for each in page_of(folder).figures if each.key == "s3-composition-asked"]
+    assert [row["length"] for row in figure.rows] == drawn
+    assert sum(row["n"] for row in figure.rows) == count
+
+
 def test_ninety_four_groups_are_one_table_and_not_ninety_four_tabs(write: Write) -> None:
     draw = random.Random(0)
     folder = write(Scripted(lambda prompt: f" {draw.randrange(2)}"), ["permutation_groups"], samples=False, limit=1)

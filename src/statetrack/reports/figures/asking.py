@@ -55,9 +55,10 @@ def _cut_off(failed: Sequence[FailedSample]) -> dict[Group, list[KeptEpisode]]:
 
 def survival_rows(episodes: Sequence[AskedCell], failed: Sequence[FailedSample] = ()) -> list[Row]:
     """The Kaplan-Meier curve of each group as steps, from all at turn 0 to the last turn that was seen."""
-    rows, cut_off = [], _cut_off(failed)
-    for (model, protocol, length), same in groups(episodes).items():
-        seen = [*_kept(same), *cut_off.get((model, protocol, length), [])]
+    rows, whole, cut_off = [], groups(episodes), _cut_off(failed)
+    for group in dict.fromkeys((*whole, *cut_off)):
+        model, protocol, length = group
+        seen = [*_kept(whole.get(group, [])), *cut_off.get(group, [])]
         shared = {"model": model, "protocol": protocol, "length": length, "episodes": len(seen)}
         points = curve_of(seen)
         last = max(len(each.outcomes) for each in seen)
@@ -145,10 +146,13 @@ def length_rows(task: str, episodes: Sequence[AskedCell]) -> list[Row]:
 
 
 def all_length_rows(folder: Folder, task: str, pooled: bool = False) -> list[Row]:
-    """Both those of our own and those that a harness scored; `pooled`, points of few answers are made one."""
+    """Both those of our own and those that a harness scored; `pooled`, points of few answers are made one where there
+    are many.
+    """
     rows = length_rows(task, [each for each in folder.asked(task) if is_whole(each)])
     for scored in folder.scored(task):
-        for each in pools(scored.record.lengths, ENOUGH if pooled else 1):
+        lengths = scored.record.lengths
+        for each in pools(lengths, ENOUGH if pooled and len(lengths) > MANY else 1):
             low, high = each.interval
             rows.append({
                 "model": scored.model, "protocol": scored.record.how, "length": each.length, "accuracy": each.accuracy,
@@ -210,15 +214,15 @@ def by_length(view: View) -> Figure | None:
     return Figure(
         f"{task}: one answer a prompt",
         "The share of right final answers against the length of the sequence, with its 95 % interval (Wilson) and, "
-        "dashed, what a blind guess scores. Of what a harness scored, neighbouring lengths are taken together until "
-        f"a point has {ENOUGH} answers; the table has each.",
+        f"dashed, what a blind guess scores. Where a harness scored more than {MANY} lengths, neighbouring ones are "
+        f"taken together until a point has {ENOUGH} answers; the table has each.",
         f"Accuracy of {plural(len(series), 'subject')} on {task} at "
         f"{plural(len({row['length'] for row in rows}), 'length')}.",
         rows, spec,
     )  # fmt: skip
 
 
-ENOUGH = 10  # answers behind a point
+ENOUGH, MANY = 10, 8  # answers behind a point, where points are more than so many
 IMPLICIT, EXPLICIT = "implicit", "explicit"
 LINES = {"random": [5, 4], "human": [1, 3]}  # whose results are lines, and how they are dashed
 
@@ -327,12 +331,14 @@ def _baselines(rows: Sequence[Row], x: Row, tip: Sequence[Row]) -> list[Row]:
              "encoding": {"x": x, "strokeDash": dash, "tooltip": list(tip)}}]  # fmt: skip
 
 
-HALF, LASTED = "half failed by turn", "right before the first error"
+HALF, LASTED, RIGHT = "half failed by turn", "right before the first error", "right answers"
+BY_TURNS = (HALF, f"{HALF}, 95 %", LASTED, "95 %")  # what there is of dialogues alone
 
 
 def summary_rows(folder: Folder, task: str) -> list[Row]:
-    """A row for each group of episodes: how long they last, what they cost, and how many the server failed, which are
-    in no number beside it; a group without answers has no numbers.
+    """A row for each group of episodes: how long they last, what they cost, and how many the server failed. These are
+    in no mean beside it, and count for the turn by which half have failed as long as they were seen; a group without
+    answers has no numbers.
     """
     finished = groups(folder.asked(task))
     failed = grouped(folder.failed(task), lambda each: (each.model, each.protocol, each.length))
@@ -340,27 +346,36 @@ def summary_rows(folder: Folder, task: str) -> list[Row]:
     rows = []
     for key in dict.fromkeys((*finished, *failed)):
         (model, _, length), same = key, finished.get(key, [])
-        told = {"without a result": no_answers(failed.get(key, []), len(same))} if failed else {}
-        numbers = _counted(same, cut_off.get(key, []))
+        seen = cut_off.get(key, [])
+        told = {"without a result": no_answers(failed.get(key, []), len(same), bool(same or seen))} if failed else {}
+        numbers = {**_lasting(same, seen), **_counted(same)}
         asked = metrics.terms_in([*_kept(same), *(each.episode for each in failed.get(key, []) if each.episode)])
         rows.append({"model": model, "length": length, "episodes": len(same), **numbers, **asked, **told})
     rows = metrics.without_zeros(rows)
-    return sorted(rows, key=lambda row: (row[LASTED] is None, -(row[LASTED] or 0.0)))
+    return sorted(rows, key=lambda row: (row[RIGHT] is None, -(row[LASTED] or 0.0), -(row[RIGHT] or 0.0)))
 
 
-def _counted(same: Sequence[AskedCell], cut_off: Sequence[KeptEpisode]) -> Row:
+def _lasting(same: Sequence[AskedCell], cut_off: Sequence[KeptEpisode]) -> Row:
+    """How long dialogues last; nothing of whole prompts, which have one turn."""
+    seen = [*_kept(same), *cut_off]
+    if not seen or (same and is_whole(same[0])):
+        return dict.fromkeys(BY_TURNS)
+    half = half_failed(seen)
+    told = dict.fromkeys(BY_TURNS) | {HALF: half.text, f"{HALF}, 95 %": half.between}
     if not same:
-        return dict.fromkeys((HALF, f"{HALF}, 95 %", LASTED, "95 %", "right answers", "replies without an answer",
-                              "tokens in", "tokens out", "seconds"))  # fmt: skip
-    found, half = metrics.summary(_kept(same), _compat(same)), half_failed([*_kept(same), *cut_off])
-    tokens, (low, high) = found["tokens"], found["avg_interval"]
-    whole = is_whole(same[0])
+        return told
+    found = metrics.summary(_kept(same), _compat(same))
+    low, high = found["avg_interval"]
+    return told | {LASTED: round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}"}
+
+
+def _counted(same: Sequence[AskedCell]) -> Row:
+    if not same:
+        return dict.fromkeys((RIGHT, "replies without an answer", "tokens in", "tokens out", "seconds"))
+    found = metrics.summary(_kept(same))
     return {
-        HALF: None if whole else half.text, f"{HALF}, 95 %": None if whole else half.between,
-        LASTED: round(found["avg_max_length"], 2), "95 %": f"{low:.1f} to {high:.1f}",
-        "right answers": found["accuracy"]["accuracy"],
-        "replies without an answer": found["violation_rate"], "tokens in": tokens["sent"],
-        "tokens out": tokens["generated"], "seconds": _seconds(same),
+        RIGHT: found["accuracy"]["accuracy"], "replies without an answer": found["violation_rate"],
+        "tokens in": found["tokens"]["sent"], "tokens out": found["tokens"]["generated"], "seconds": _seconds(same),
     }  # fmt: skip
 
 
@@ -369,9 +384,11 @@ def _seconds(same: Sequence[AskedCell]) -> float | None:
     return round(sum(told), 1) if told else None
 
 
-def no_answers(failed: Sequence[FailedSample], finished: int) -> str:
-    """How many episodes of a group the server failed, or were cut off; nothing where all are whole."""
+def no_answers(failed: Sequence[FailedSample], finished: int, answered: bool) -> str:
+    """How many episodes of a group the server failed, or were cut off; nothing where all are whole. `answered`: some
+    replies came, of an episode that was not whole too.
+    """
     count, whole = sum(each.by_server for each in failed), len(failed) + finished
     parts = [f"the server failed {count} of {plural(whole, 'episode')}"] if count else []
     parts += [f"{len(failed) - count} of {plural(whole, 'episode')} cut off"] if len(failed) > count else []
-    return ("" if finished or not parts else "no answers: ") + ", ".join(parts)
+    return ("" if answered or not parts else "no answers: ") + ", ".join(parts)
