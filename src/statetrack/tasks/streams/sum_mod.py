@@ -11,7 +11,7 @@ from statetrack.tasks.streams.numbers import NUMBERS, NumbersTask
 
 @dataclass(frozen=True, kw_only=True)
 class SumMod(ModuloTask, NumbersTask):
-    """The sum of the numbers so far, modulo m. With m = 10 it is the last digit:
+    """The sum of the numbers so far, modulo m; with m = 10 the last digit.
 
     inputs   47 8 90 5
     answers  7 5 5 0
