@@ -108,7 +108,8 @@ def certify(
     kind = ""
     try:
         kind = kind_of(model)
-        found = _search(task, machine, model, kind, name or model.text or kind, began + seconds, tick)
+        until = time.monotonic() + seconds  # what the words took does not count
+        found = _search(task, machine, model, kind, name or model.text or kind, until, tick)
         why = "no cover that was tried holds its images and is read rightly"
     except BadInput as error:
         found, why = None, str(error)
