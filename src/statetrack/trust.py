@@ -23,6 +23,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from statetrack.errors import BadInput
 
@@ -50,6 +51,17 @@ def trusting(*addresses: str, everything: bool = False) -> Iterator[None]:
         yield
     finally:
         _named, _everything = before
+
+
+class Allowed(NamedTuple):
+    """What may run within this call, for a process that is to do a part of it."""
+
+    named: frozenset[str]
+    everything: bool
+
+
+def allowed() -> Allowed:
+    return Allowed(_named, _everything)
 
 
 CODE = "is code of a file that may come from elsewhere, and is not run"

@@ -57,6 +57,9 @@ def command(
         str | None,
         typer.Option(help="Of a folder one part of its cells, such as 2/4, while others do the rest."),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Of a folder: processes that measure side by side, each a cell at a time.")
+    ] = 1,
     trained: Annotated[
         int | None, typer.Option(help="Of a file: the length trained on, if you know it; else 64 stands in for it.")
     ] = None,
@@ -94,7 +97,7 @@ def command(
             wanted = Wanted(asked or (), (stream,) if stream else (), words or 0)
             keys = tuple(key or ())
             keys = keys_of_part(Path(what), part, keys) if part else keys
-            return _of_folder(Path(what), wanted, keys, device, as_json)
+            return _of_folder(Path(what), wanted, keys, device, workers, as_json)
         if weights is None:
             raise BadInput(f"{what} is no folder of results; of a task, the weights are needed too: {_form(what)}")
         if weights.is_dir():
@@ -102,6 +105,8 @@ def command(
         if key or part:
             option = "--key" if key else "--part"
             raise BadInput(f"{option} chooses cells of a folder; here the weights are those of a file")
+        if workers != 1:
+            raise BadInput("--workers share the cells of a folder; here the weights are those of a file")
         if model is None and not _names_its_model(weights):
             raise BadInput(f"{weights} does not say which model its weights are of: {_form(what, weights)}")
         from statetrack.training.existing import evaluate
@@ -161,7 +166,7 @@ def _print_one(found: Evaluated, out: Path | None) -> None:
         say(f"\n1 result in {out}: {found.record.cell.key}")
 
 
-def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str, as_json: bool) -> int:
+def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str, workers: int, as_json: bool) -> int:
     from statetrack.results.diagnosis import HARMLESS, lines_of
     from statetrack.training.folder import CANNOT, FolderTally, evaluate_folder
 
@@ -170,15 +175,16 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
 
         def show(tally: FolderTally) -> None:
             nonlocal last
-            last, now = tally, f"{without_hash(tally.now)}: {tally.part}"
-            move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
+            last, now = tally, without_hash(tally.now)
+            line = f"{tally.done} of {tally.total}, {now}: {tally.part}"  # in a terminal the end of it may be cut
+            move(line, completed=tally.done, total=tally.total, description=f"{tally.part}; {now}")
 
         def kept() -> Interrupted:
             grown = plural(last.grown, "record", "has grown and is", "have grown and are")
             return Interrupted(f"{grown} kept, {last.done} of {plural(last.total, 'cell')} looked at")
 
         with telling(kept):
-            tally = evaluate_folder(folder, wanted, keys, device, show)
+            tally = evaluate_folder(folder, wanted, keys, device, show, workers=workers)
     _leave_out_unreadable(tally)
     if not tally.records and len(tally.left_out) == 1:
         raise BadInput(f"{tally.left_out[0].what}: {tally.left_out[0].why}")

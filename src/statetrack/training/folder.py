@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -47,21 +48,23 @@ One = Callable[[Store, TrainingRecord, FolderTally, Show], None]  # what is done
 
 def evaluate_folder(
     folder: Path | str, wanted: Wanted, keys: Sequence[str] = (), device: str = "auto", show: Show = lambda _: None,
-    trust_code: bool = False,
+    trust_code: bool = False, workers: int = 1,
 ) -> FolderTally:  # fmt: skip
     """Measure on the kept weights of every trained cell what its record lacks, and add it. Nothing else changes there.
 
     `keys` are beginnings of the keys of cells; none means all. What a record holds already is not measured again, so a
     run that was killed is taken up by the same call. What cannot be evaluated is named in `left_out`, and nothing of it
     stops the others. Code that a record names is run only where `statetrack.trust` allows it, or with `trust_code`.
+    Several `workers` are processes, each of which measures a cell at a time.
     """
     check_wanted(wanted)
     place = pick_device(device)
+    if workers != 1:
+        from statetrack.training.folder_workers import evaluate_in_workers
 
-    def one(store: Store, record: TrainingRecord, tally: FolderTally, show: Show) -> None:
-        _one(store, record, wanted, place, tally, show)
-
-    return over_cells(folder, keys, one, place, show, trust_code)
+        with trust.trusting(everything=trust_code):
+            return evaluate_in_workers(folder, wanted, keys, device, workers, show)
+    return over_cells(folder, keys, partial(measure_lacking, wanted, place), place, show, trust_code)
 
 
 def over_cells(
@@ -72,27 +75,35 @@ def over_cells(
     stops nothing.
     """
     store = Store.existing(Path(folder))
-    trained, tally = _chosen(store, keys)
+    trained, tally = chosen(store, keys)
     tally.total = len(trained)
     for record in trained:
         tally.now, tally.part = str(record.cell), "weights"
         show(tally)
-        try:
-            with trust.trusting(everything=trust_code):
-                one(store, record, tally, show)
-        except Exception as error:  # somebody's own model may raise anything; the other cells go on
-            if no_room(error):
-                raise
-            show_cause(error)
-            tally.left_out.append(left_out(record.cell, one_line(error), ERROR))
-        finally:
-            hand_back(place)
+        with trust.trusting(everything=trust_code):
+            guarded(one, store, record, place, tally, show)
         tally.done += 1
         show(tally)
     return tally
 
 
-def _chosen(store: Store, keys: Sequence[str]) -> tuple[list[TrainingRecord], FolderTally]:
+def guarded(
+    one: One, store: Store, record: TrainingRecord, place: torch.device, tally: FolderTally, show: Show
+) -> None:  # fmt: skip
+    """Do it with one cell. What fails is noted, but for a disk that is full."""
+    try:
+        one(store, record, tally, show)
+    except Exception as error:  # somebody's own model may raise anything; the other cells go on
+        if no_room(error):
+            raise
+        show_cause(error)
+        tally.left_out.append(left_out(record.cell, one_line(error), ERROR))
+    finally:
+        hand_back(place)
+
+
+def chosen(store: Store, keys: Sequence[str]) -> tuple[list[TrainingRecord], FolderTally]:
+    """The trained cells whose keys begin so, and a tally that names the others."""
     trained, tally = [], FolderTally()
     matched: set[str] = set()
     for key, entry in store.entries():
@@ -123,8 +134,8 @@ def _why_not(entry: Record | Damage) -> LeftOut:
     return left_out(entry.cell, said, NOT_DONE if failed else SKIPPED)
 
 
-def _one(
-    store: Store, record: TrainingRecord, wanted: Wanted, place: torch.device, tally: FolderTally, show: Show
+def measure_lacking(
+    wanted: Wanted, place: torch.device, store: Store, record: TrainingRecord, tally: FolderTally, show: Show
 ) -> None:
     """Measure what one record lacks. What is found to fail is named and not kept, so that it is tried again."""
     began, cell, lacking = time.monotonic(), record.cell, wanted.lacking_in(record)
