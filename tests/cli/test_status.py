@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -66,6 +70,9 @@ def test_in_a_terminal_each_look_is_drawn_over_the_last(
     assert "small" in lines[1]
     assert lines[3].startswith("checkpoint: txc, gru, length 64, seed 0: update 450, at length 16; saved ")
     assert lines[-3] == "and 2 checkpoints more"
+    assert lines[-2].endswith("; Ctrl-C ends the watch, and nothing else")
+    verb.redrawn(standing(3, 0, 0))
+    assert capsys.readouterr().out.split(f"{verb.REST_OF_LINE}\n")[-2].endswith("; nothing is left to do")
 
 
 def test_the_verb_watches_a_folder_to_its_end(
@@ -90,3 +97,50 @@ def test_the_verb_watches_a_folder_to_its_end(
     assert [line[:6] for line in capsys.readouterr().out.splitlines()] == ["0 done", "1 done", "2 done"]
     assert main(["status", str(tmp_path), "--watch", "--json"]) == 2
     assert "leave --json out" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_yet_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = tmp_path / "late"
+
+    def somebody_begins(seconds: float) -> None:
+        Store(late).write(made(Cell("txc", "mlp", 4, 0, {"name": "curriculum"})))
+
+    verb.wait_for(late, rest=somebody_begins)
+    assert main(["status", str(late), "--watch"]) == 0
+    said = capsys.readouterr()
+    assert said.err == f"waiting for {late}, which is not there yet\n"
+    assert said.out.startswith("1 done")
+    monkeypatch.setattr(verb, "PATIENCE", 0.0)
+    assert main(["status", str(tmp_path / "never"), "--watch"]) == 2
+    assert "never is not there; a folder of results is needed" in capsys.readouterr().err
+
+
+def test_a_watch_in_a_real_terminal_is_drawn_over_and_ends_with_the_sweep(tmp_path: Path) -> None:
+    """A pseudo-terminal, a process that watches, and cells that come in between."""
+    store = Store(tmp_path / "cells")
+    cells = [Cell("txc", "mlp", 4, seed, {"name": "curriculum"}) for seed in range(2)]
+    save(store, sweep_of("pair", cells))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "statetrack", "status", str(store.folder), "--watch"]
+    watcher = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs)
+    os.close(theirs)
+    shown = read_until(ours, "Ctrl-C ends the watch")
+    for cell in cells:
+        store.write(made(cell))
+    shown += read_until(ours, "nothing is left to do")
+    assert watcher.wait(60) == 0
+    os.close(ours)
+    assert shown.count(verb.HOME) >= 2
+    assert "pair   0     0         0        0       0        2" in shown
+    assert "pair   2     0         0        0       0        0" in shown
+
+
+def read_until(terminal: int, words: str) -> str:
+    shown = ""
+    while words not in shown:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, f"nothing more after {shown!r}"
+        shown += os.read(terminal, 4096).decode()
+    return shown

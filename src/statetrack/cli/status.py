@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from statetrack.results import Status
 
 EVERY = 2.0  # seconds between two looks at the folder
+PATIENCE = 60.0  # seconds that a folder has to appear
 SHARE = 5  # a look that takes long is followed by so many times that of rest
 MOST_NAMED = 5  # checkpoints that are named one by one
 HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"  # what a terminal obeys: go there; clear that
@@ -40,9 +41,11 @@ def command(
     """
     from statetrack.results import Store, status
 
-    store = Store.existing(folder)
     if watch and as_json:
         raise BadInput("--watch shows people how it goes on; leave --json out, or ask again and again")
+    if watch:
+        wait_for(folder)
+    store = Store.existing(folder)
     if watch:
         return code(watched(lambda: status(store), redrawn if sys.stdout.isatty() else line_by_line()))
     standing = status(store)
@@ -57,6 +60,17 @@ def code(standing: Status) -> int:
     return 1 if standing.damaged or any(standing.counts[name] for name in ("failed", "missing", "running")) else 0
 
 
+def wait_for(
+    folder: Path, clock: Callable[[], float] = time.monotonic, rest: Callable[[float], None] = time.sleep
+) -> None:  # fmt: skip
+    """A sweep that was started a moment ago has no folder yet: give it a minute."""
+    began = clock()
+    if not folder.exists():
+        say(f"waiting for {visible(str(folder))}, which is not there yet", file=sys.stderr, flush=True)
+    while not folder.exists() and clock() - began < PATIENCE:
+        rest(EVERY)
+
+
 def watched(
     look: Callable[[], Status], tell: Callable[[Status], None], clock: Callable[[], float] = time.monotonic,
     rest: Callable[[float], None] = time.sleep,
@@ -66,9 +80,13 @@ def watched(
         began = clock()
         standing = look()
         tell(standing)
-        if not (standing.counts["running"] or standing.counts["missing"] or standing.checkpoints):
+        if not _goes_on(standing):
             return standing
         rest(max(EVERY, SHARE * (clock() - began)))
+
+
+def _goes_on(standing: Status) -> bool:
+    return bool(standing.counts["running"] or standing.counts["missing"] or standing.checkpoints)
 
 
 def redrawn(standing: Status) -> None:
@@ -76,7 +94,8 @@ def redrawn(standing: Status) -> None:
     page = _Page()
     with redirect_stdout(page):
         show(standing)
-        say(time.strftime("seen at %H:%M:%S; Ctrl-C ends the watch, and nothing else"))
+        end = "Ctrl-C ends the watch, and nothing else" if _goes_on(standing) else "nothing is left to do"
+        say(time.strftime(f"seen at %H:%M:%S; {end}"))
     lines = page.getvalue().splitlines()
     sys.stdout.write(HOME + "".join(f"{line}{REST_OF_LINE}\n" for line in lines) + REST_OF_SCREEN)
     sys.stdout.flush()
