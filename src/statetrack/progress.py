@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 SECONDS = 10.0  # between two lines
+BAR = 24  # columns of a terminal
 REDRAWN = 0.25  # seconds between two looks of a notebook's bar
 
 Move = Callable[..., None]
@@ -40,10 +41,20 @@ def progress(
 def _in_terminal(parts: str, words: str, total: float | None, verb: str) -> Iterator[Move]:
     from rich import progress as rich
     from rich.console import Console
+    from rich.table import Column
+
+    class Words(rich.TextColumn):
+        """What is done now. In a narrow terminal it is cut, on one line, and the bar and the clock stay whole."""
+
+        def render(self, task: rich.Task) -> Any:
+            text = super().render(task)
+            text.no_wrap, text.overflow = True, "ellipsis"
+            return text
 
     columns = {
-        "verb": rich.TextColumn(verb, markup=False), "words": rich.TextColumn("{task.description}", markup=False),
-        "bar": rich.BarColumn(), "count": rich.MofNCompleteColumn(), "percent": rich.TaskProgressColumn(),
+        "verb": rich.TextColumn(verb, markup=False),
+        "words": Words("{task.description}", markup=False, table_column=Column()),
+        "bar": rich.BarColumn(BAR), "count": rich.MofNCompleteColumn(), "percent": rich.TaskProgressColumn(),
         "spent": rich.TimeElapsedColumn(), "left": rich.TimeRemainingColumn(),
     }  # fmt: skip
     shown = [columns[part] for part in parts.split()]

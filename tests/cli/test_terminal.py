@@ -129,7 +129,7 @@ def test_training_fits_80_columns_and_says_why_there_is_no_stream(
     train = ["train", "txc", "bare.py:Bare", "--length", "8", "--out", "out", *SHORT]
     assert main([*train, "--seeds", "2", "--stream", "64"]) == 0
     shown = lines(capsys)
-    assert shown[0] == "txc, bare.py:Bare: 4 parameters, state of 0 numbers"
+    assert shown[0] == "txc, bare.py:Bare: 4 parameters, it shows no state of constant size"
     head = next(place for place, line in enumerate(shown) if line.startswith("seed  accuracy  95 %"))
     for row in shown[head + 1 : head + 3]:
         assert len(row.split()) == 10  # the interval is three words, and on the line of its accuracy
@@ -229,3 +229,21 @@ def test_a_file_whose_name_turns_the_terminal_red(tmp_path: Path, capsys: pytest
         said = capsys.readouterr()
         assert "\x1b" not in said.out + said.err
         assert "\x07" not in said.out + said.err
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_bar_keeps_its_count_and_its_clock_and_cuts_the_words(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.progress("bar count spent words", verb="evaluate") as move:
+        now = "stream 1,041,408 of 1,048,576; s3_composition, own.py:Counter, length 12, seed 1"
+        move(completed=1, total=6, description=now)
+    shown = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err))
+    last = [line for line in shown if line][-1]
+    assert "━" in last
+    assert " 1/6 0:00:00 stream 1,041," in last
+    assert last.endswith("…")
+    assert len(last) <= width

@@ -111,8 +111,7 @@ def print_results(results: list[Result]) -> None:
     first = results[0]
     cell, training = first.cell, first.record.training
     task, subject = (short_names([name])[name] for name in (cell.task, cell.subject))
-    state = plural(training.state_size or 0, "number")
-    say(f"{task}, {subject}: {plural(training.parameters, 'parameter')}, state of {state}")
+    say(f"{task}, {subject}: {plural(training.parameters, 'parameter')}, {training.state_said}")
     headers = ["seed", "accuracy", "95 %", "floor", "whole rows", "last quarter", "solved", "off data (worst)"]
     print_table(headers, [table_row(result) for result in results])
     records = [result.record for result in results]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from statetrack.errors import BadInput
-from statetrack.formatting import fixed
+from statetrack.formatting import fixed, plural
 from statetrack.results import schema
 from statetrack.results.cell import EVALUATE, WEIGHTS, Cell
 from statetrack.results.curve import Curve
@@ -106,6 +106,12 @@ class Training:
     peak_memory: int | None = None  # bytes, of all replicas together, in training and tests
     peak_memory_of: str = ""  # what was measured: `training/memory.py` says how
     trained_on_words: tuple[tuple[int, ...], ...] = ()  # that broke the network while it was trained with hard rows
+
+    @property
+    def state_said(self) -> str:
+        if not self.state_size:
+            return "it shows no state of constant size"
+        return f"state of {plural(self.state_size, 'number')}"
 
     @property
     def fingerprint(self) -> list[float | None]:

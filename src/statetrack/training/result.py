@@ -64,7 +64,7 @@ class Result(Measured):
     def card(self) -> Card:
         record = self.record
         made, how = record.training, record.training.train_seconds
-        size = f"{plural(made.parameters, 'parameter')}, state of {plural(made.state_size or 0, 'number')}"
+        size = f"{plural(made.parameters, 'parameter')}, {made.state_said}"
         took = f"trained in {duration(how)} on {made.device or 'cpu'}" if how is not None else "trained"
         rows = _rows(record)
         return Card(
