@@ -41,7 +41,7 @@ def command(
     ] = None,
     per_gpu: Annotated[int, typer.Option(help="Workers, or Ray tasks, that share a GPU.")] = 4,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Skip lengths that a shorter one, or theory with it, makes pointless.")
+        bool, typer.Option("--prune", help="Skip lengths above one that no seed solved, or was above its floor at.")
     ] = False,
     part: Annotated[str | None, typer.Option(help="Only one part of it, such as 2/4, to run on many machines.")] = None,
     limit_seconds: Annotated[

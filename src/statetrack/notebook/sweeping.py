@@ -38,7 +38,7 @@ def sweep(
     ray       the address of a Ray cluster, or "auto", in place of workers
     device    "auto", "cpu" or "cuda"
     together  seeds trained side by side; None: 1 on a CPU, 8 on a GPU
-    prune     skip lengths that a shorter one, or theory with it, makes pointless
+    prune     skip lengths above one that no seed solved, or was above its floor at
     weights   whether trained weights are kept
     limit_seconds, cell_seconds   how long all of it, or one cell, may take
     trust, trust_code   code that a file names and that may be run: "file.py:Class", or all of it; what your own blocks
