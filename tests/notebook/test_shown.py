@@ -99,6 +99,9 @@ def test_a_result_has_its_figures_and_rows_wherever_it_came_from() -> None:
     assert result.figure().key == "txc-generalisation"
     assert {row["tested"] for row in result.figure().rows} >= {16, 256, 2048}
     assert "txc-positions" in result.figures()
+    listed = repr(result.figures()).splitlines()  # names and titles, not the caption of each
+    assert [line.split()[0] for line in listed] == list(result.figures())
+    assert "txc: accuracy by position" in repr(result.figures())
     html = result._repr_html_()
     assert ">last 32</th>" in html
     assert "txc: length generalisation" in html

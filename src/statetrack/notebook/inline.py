@@ -19,10 +19,18 @@ from statetrack.results.long_table import to_pandas as frame
 from statetrack.verdicts.measurements import tested
 
 
-def figures(thing: Shown) -> dict[str, Figure]:
+class Figures(dict[str, Figure]):
+    """Figures by name. What is shown of all of them is what they are called."""
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:<{width}}  {figure.title}" for name, figure in self.items()) or "no figures"
+
+
+def figures(thing: Shown) -> Figures:
     """Those of the report that have something to show, by the names that they have there: txc-generalisation."""
     folder = of_records(*thing.contents())
-    return {each.key: each for place in PLACES for each in _at(place, folder)}
+    return Figures({each.key: each for place in PLACES for each in _at(place, folder)})
 
 
 def _at(place: str, folder: Folder) -> Iterator[Figure]:
