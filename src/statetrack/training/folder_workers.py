@@ -36,7 +36,7 @@ def evaluate_in_workers(
         raise BadInput(f"workers={workers} should lie in 1..{MOST}")
     store = Store.existing(Path(folder))
     trained, tally = chosen(store, keys)
-    tally.total, tally.now, tally.part = len(trained), f"{workers} workers", "starting"
+    tally.total, tally.now, tally.part = len(trained), f"with {workers} workers", "measuring"
     show(tally)
     one = partial(_one_cell, store.folder, wanted, device, trust.allowed())
     with _pool(workers) as processes:
