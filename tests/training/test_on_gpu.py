@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from statetrack.training import train, train_many
+from statetrack.training import TrainingCheck, train, train_many
 
 pytestmark = [
     pytest.mark.gpu,
@@ -41,3 +41,17 @@ def test_the_classic_cells_train_with_noise_as_on_a_cpu(name: str) -> None:
         for place in ("cpu", "cuda")
     ]
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+
+
+def test_a_callback_is_told_the_curve_of_each_replica_and_changes_no_bit() -> None:
+    told: list[TrainingCheck] = []
+    given = {"length": 8, "seeds": [0, 1], "settings": SHORT | {"most_checks": 3}, "device": "cuda", "words": 0}
+    alone = train_many("txc", "e88-gain-1l-small", **given)
+    watched = train_many("txc", "e88-gain-1l-small", **given, callback=told.append)
+    assert [result.record.training.curve for result in watched] == [result.record.training.curve for result in alone]
+    for result in watched:
+        curve = result.record.training.curve
+        own = [check for check in told if check.seed == result.cell.seed]
+        assert curve.updates == [check.update for check in own]
+        assert curve.loss == pytest.approx([check.loss for check in own], rel=1e-5)
+        assert curve.gradient_norm == pytest.approx([check.gradient_norm for check in own], rel=1e-5)
