@@ -3,7 +3,7 @@
 Boxes fail there, since products of |A| grow where products of A do not. A column settles near a few points, told apart
 by their distance, and a token moves each point near another. A node is a point with the token that comes next, and has
 one ball: around the image of the point, as wide as the images of the balls before need it to be. All columns of a head
-move by the same maps, so that one cover serves them all; they differ in their start.
+move by the same maps and differ in their start, so that one cover may serve several.
 
 Where a network keeps the task's state in a part of a column alone, the rest may take many values: more points, which
 are nearer to each other, are tried where few do not close.
@@ -11,13 +11,14 @@ are nearer to each other, are tried where few do not close.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from statetrack.certificates.cover import Columns, Cover, CoveredPart, Floats, Ints, PointMaps
+from statetrack.certificates.cover import Column, Cover, CoveredPart, Floats, Ints, PointMaps
 
 ROWS, STEPS, BURN = 64, 160, 24  # random words that show the points
 MOST_POINTS, MOST_IMAGES = 600, 6_000_000
@@ -29,48 +30,51 @@ MOST_ENTRIES = 10_000  # regions between the start of a column and its balls
 
 @dataclass(frozen=True)
 class BallWay:
-    """How far apart two points are at least, and the error in each number that the balls leave room for. Wide balls are
-    entered sooner, narrow ones are read with more margin.
+    """How far apart two points are at least; how many tokens, the last among them, a node tells apart beside its point;
+    and the error in each number that the balls leave room for. Wide balls are entered sooner, narrow ones are read with
+    more margin.
     """
 
     near: float
+    memory: int
     room: float
-    memory: int = 1  # the tokens, the last one among them, that a node tells apart beside its point
 
 
-ROOMS = (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0)
-BALL_WAYS = tuple(
-    BallWay(near, room, memory)
-    for near, memory in ((0.8, 1), (0.8, 2), (0.8, 3), (0.4, 1), (0.4, 2), (0.2, 1), (0.1, 1))
-    for room in ROOMS
-)
+APART = ((0.8, 1), (0.8, 2), (0.8, 3), (0.8, 4), (0.4, 1), (0.4, 2), (0.2, 1), (0.1, 1))  # near, memory
+BALL_WAYS = tuple(BallWay(*apart, room) for apart in APART for room in (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0))
 
 
 @dataclass(frozen=True)
-class Turning:
-    """The points of a head, where each token leads (`to`), the balls of (token, point) and how wide they are."""
+class Nodes:
+    """Images of points under each token, and where each token leads from there."""
 
     matrix: Floats  # (tokens, n, n)
     to: Ints  # (tokens, points)
     centres: Floats  # (tokens, points, n): the image of a point under a token
+
+
+@dataclass(frozen=True)
+class Turning:
+    """Nodes, with the balls around them and how wide they are."""
+
+    nodes: Nodes
     radii: Floats  # (tokens, points)
 
 
-def points_of(maps: PointMaps, head: int, near: float, seed: int = 0) -> Floats | None:
-    """States of the columns of a head, no two within `near` of each other, such that all that random words lead to, and
-    each image of a point, is that near to one; None where these are too many.
+def points_of(matrix: Floats, start: Floats, near: float, seed: int = 0) -> Floats | None:
+    """States of a column, no two within `near` of each other, such that all that random words lead to from its start,
+    and each image of a point, is that near to one; None where these are too many.
     """
     rng = np.random.default_rng(seed)
-    matrix, n = maps.matrix[:, head], maps.start.shape[1]
-    states, points = np.repeat(maps.start[None, head], ROWS, axis=0), np.empty((0, n))
+    states, points = np.repeat(start[None], ROWS, axis=0), np.empty((0, len(start)))
     for step in range(STEPS):
-        states = np.tanh(matrix[rng.integers(0, maps.tokens, ROWS)] @ states)
+        states = np.tanh((matrix[rng.integers(0, len(matrix), ROWS)] @ states[..., None])[..., 0])
         if step >= BURN:
-            points = with_new(points, states.transpose(0, 2, 1).reshape(-1, n), near)
+            points = with_new(points, states, near)
     known = 0
     while known < len(points) <= MOST_POINTS:
         known, images = len(points), np.tanh(np.einsum("xij,cj->xci", matrix, points[known:]))
-        points = with_new(points, images.reshape(-1, n), near)
+        points = with_new(points, images.reshape(-1, len(start)), near)
     return points if len(points) <= MOST_POINTS and len(points) * len(matrix) ** 2 <= MOST_IMAGES else None
 
 
@@ -90,21 +94,28 @@ def with_new(points: Floats, states: Floats, near: float) -> Floats:
     return points
 
 
-def turning(maps: PointMaps, head: int, epsilon: float, points: Floats, memory: int = 1) -> Turning | None:
-    """The balls of a head around the images of these points that hold their own images; None where there are none."""
-    matrix = maps.matrix[:, head]
+def nodes_of(matrix: Floats, start: Floats, near: float, memory: int) -> Nodes | None:
+    """The nodes of a column with this start; None where they are too many."""
+    points = points_of(matrix, start, near)
+    if points is None:
+        return None
     for _ in range(REFINED):
         to, centres = nearest(matrix, points)
         points = np.stack([centres[to == place].mean(axis=0) if (to == place).any() else points[place]
                            for place in range(len(points))])  # fmt: skip
     to, centres = nearest(matrix, points)
     for _ in range(memory - 1):
-        if centres.size // points.shape[1] * len(matrix) ** 2 > MOST_IMAGES:
+        if to.size * len(matrix) ** 2 > MOST_IMAGES:
             return None
         points, to = remembered(centres, to)
         centres = images_of(matrix, points)
-    radii = _radii(matrix, to, centres, epsilon)
-    return None if radii is None else Turning(matrix, to, centres, radii)
+    return Nodes(matrix, to, centres)
+
+
+def turning(nodes: Nodes, epsilon: float) -> Turning | None:
+    """The balls around these nodes that hold their own images; None where there are none."""
+    radii = _radii(nodes.matrix, nodes.to, nodes.centres, epsilon)
+    return None if radii is None else Turning(nodes, radii)
 
 
 def images_of(matrix: Floats, points: Floats) -> Floats:
@@ -161,19 +172,20 @@ def cover_of(found: Turning, starts: Sequence[Floats], epsilon: float) -> tuple[
 
     From a start every token is followed until its image lies in a ball; what is on the way is a region of its own.
     """
-    tokens, points, n = found.centres.shape
-    norms, rows = norms_of(found.matrix), np.linalg.norm(found.matrix, axis=2)
-    inner = (np.arange(tokens)[None, :] * points + found.to.reshape(-1)[:, None]).reshape(-1, tokens)
+    nodes = found.nodes
+    tokens, points, n = nodes.centres.shape
+    norms, rows = norms_of(nodes.matrix), np.linalg.norm(nodes.matrix, axis=2)
+    inner = (np.arange(tokens)[None, :] * points + nodes.to.reshape(-1)[:, None]).reshape(-1, tokens)
     ways: list[tuple[Floats, float]] = [(start, MARGIN) for start in starts]
     following: list[list[int]] = []
     waiting = deque(range(len(ways)))
     while waiting:
         state, radius = ways[waiting.popleft()]
-        arguments = found.matrix @ state
+        arguments = nodes.matrix @ state
         slope = 1 - np.tanh(np.maximum(np.abs(arguments) - rows * radius, 0)) ** 2
         images = np.tanh(arguments)
         reach = slope.max(axis=1) * norms * radius + (epsilon + MARGIN) * np.sqrt(n)
-        left = found.radii - np.linalg.norm(images[:, None] - found.centres, axis=2) - reach[:, None]
+        left = found.radii - np.linalg.norm(images[:, None] - nodes.centres, axis=2) - reach[:, None]
         row = []
         for token, best in enumerate(left.argmax(axis=1)):
             if left[token, best] > 0:
@@ -185,29 +197,48 @@ def cover_of(found: Turning, starts: Sequence[Floats], epsilon: float) -> tuple[
             if len(ways) > MOST_ENTRIES * len(starts) or reach[token] > WIDEST:
                 return None
         following.append(row)
-    centres = np.concatenate([found.centres.reshape(-1, n), np.stack([state for state, _ in ways])])
+    centres = np.concatenate([nodes.centres.reshape(-1, n), np.stack([state for state, _ in ways])])
     radii = np.concatenate([found.radii.ravel(), [radius for _, radius in ways]])
     cover = Cover(centres[:, None], radii[:, None], np.concatenate([inner, np.array(following)]))
     return cover, [tokens * points + place for place in range(len(starts))]
 
 
-def columns_of(maps: PointMaps, head: int) -> Columns:
-    return tuple(column for column in maps.columns if column[0] == head)
+class BallSearch:
+    """Covers by balls of one network. The nodes of a column serve every way that tells as much apart."""
 
+    def __init__(self, maps: PointMaps) -> None:
+        self.maps = maps
+        self.nodes = functools.cache(self._nodes)
 
-def turn(maps: PointMaps, epsilon: float, way: BallWay) -> tuple[list[Cover], list[CoveredPart]] | None:
-    """A cover for each head that closes, and the columns that come into it from their start; others may be anywhere."""
-    covers: list[Cover] = []
-    parts: list[CoveredPart] = []
-    for head in range(maps.start.shape[0]):
-        points = points_of(maps, head, way.near)
-        balls = None if points is None else turning(maps, head, max(way.room, epsilon), points, way.memory)
-        if balls is None:
-            continue
-        starts = {column: maps.start[head, :, column[1]] for column in columns_of(maps, head)}
-        entering = [column for column, start in starts.items() if cover_of(balls, [start], epsilon)]
-        found = cover_of(balls, [starts[column] for column in entering], epsilon) if entering else None
-        if found:
-            parts += [CoveredPart((column,), len(covers), start) for column, start in zip(entering, found[1])]
-            covers.append(found[0])
-    return (covers, parts) if covers else None
+    def turn(self, epsilon: float, way: BallWay) -> tuple[list[Cover], list[CoveredPart]] | None:
+        """Covers of the columns that come into balls of their own, or of a column before; others may be anywhere."""
+        covers: list[Cover] = []
+        parts: list[CoveredPart] = []
+        for head in range(self.maps.start.shape[0]):
+            for balls, columns in self._grouped(head, epsilon, way):
+                found = cover_of(balls, [self._start(column) for column in columns], epsilon)
+                if found:
+                    parts += [CoveredPart((column,), len(covers), start) for column, start in zip(columns, found[1])]
+                    covers.append(found[0])
+        return (covers, parts) if covers else None
+
+    def _grouped(self, head: int, epsilon: float, way: BallWay) -> list[tuple[Turning, list[Column]]]:
+        """The columns of a head that come into balls, with those balls."""
+        groups: list[tuple[Turning, list[Column]]] = []
+        for column in (each for each in self.maps.columns if each[0] == head):
+            start = [self._start(column)]
+            known = next((columns for balls, columns in groups if cover_of(balls, start, epsilon)), None)
+            if known is not None:
+                known.append(column)
+                continue
+            nodes = self.nodes(column, way.near, way.memory)
+            balls = turning(nodes, max(way.room, epsilon)) if nodes else None
+            if balls and cover_of(balls, start, epsilon):
+                groups.append((balls, [column]))
+        return groups
+
+    def _start(self, column: Column) -> Floats:
+        return np.asarray(self.maps.start[column[0], :, column[1]])
+
+    def _nodes(self, column: Column, near: float, memory: int) -> Nodes | None:
+        return nodes_of(self.maps.matrix[:, column[0]], self._start(column), near, memory)

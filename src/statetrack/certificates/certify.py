@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from statetrack.certificates.balls import BALL_WAYS, BallWay, turn
+from statetrack.certificates.balls import BALL_WAYS, BallSearch, BallWay
 from statetrack.certificates.boxes import WAYS, Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
-from statetrack.certificates.checker.networks import NETWORKS, Network
+from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.certificates.cover import Cover, CoveredPart, PointMaps, proof_of
 from statetrack.certificates.pruned import proved_pruned
 from statetrack.errors import BadInput
@@ -162,13 +162,14 @@ def _search(
     """The proof with the largest epsilon that is found, among those that are tried."""
     tensors = tensors_of(model)
     network, weights = NETWORKS[kind](tensors), hash_of(tensors)
+    search = BallSearch(PointMaps.of(network))
     ways: Sequence[AnyWay] = BALL_WAYS if network.alike_columns else WAYS
     first = epsilon = max(LEAST_FIRST, network.float32_error())
     best = None
     while LEAST_EPSILON <= epsilon <= MOST_EPSILON and time.monotonic() < until:
         tick(f"covers with an error of {epsilon:.1g}")
         found = None
-        for way, covers, parts in covers_of(network, machine, epsilon, ways, until):
+        for way, covers, parts in covers_of(search, machine, epsilon, ways, until):
             proof = proof_of(task.name, name, kind, weights, epsilon, covers, parts)
             try:
                 found = proof, check(proof, tensors)
@@ -188,15 +189,15 @@ def _search(
 
 
 def covers_of(
-    network: Network, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
+    search: BallSearch, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
 ) -> Iterator[Found]:
     """Covers to be checked: balls where columns turn, else boxes around all columns together."""
-    maps = PointMaps.of(network)
+    maps = search.maps
     for way in ways:
         if time.monotonic() > until:
             return
         if isinstance(way, BallWay):
-            if (covered := turn(maps, epsilon, way)) is not None:
+            if (covered := search.turn(epsilon, way)) is not None:
                 yield way, *covered
         elif (cover := grow(maps, maps.columns, machine.steps, epsilon, way, until)) is not None:
             yield way, [cover], [CoveredPart(maps.columns, 0)]

@@ -17,7 +17,8 @@ from statetrack.certificates.checker.networks import Network
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Columns = tuple[tuple[int, int], ...]  # (head, column)
+Column = tuple[int, int]  # head, column
+Columns = tuple[Column, ...]
 FORMAT = 1
 
 

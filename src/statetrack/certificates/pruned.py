@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from statetrack.certificates.balls import BALL_WAYS, turn
+from statetrack.certificates.balls import BALL_WAYS, BallSearch
 from statetrack.certificates.boxes import Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
 from statetrack.certificates.checker.networks import NETWORKS, Network
@@ -57,7 +57,7 @@ def proved_pruned(
 def without(model: SequenceModel, kept: set[tuple[int, int]]) -> SequenceModel:
     """A copy whose read-out leaves out all columns, (head, column), but these."""
     smaller = copy.deepcopy(model)
-    mixer: Any = smaller.mixers[0]  # type: ignore[index, union-attr]
+    mixer: Any = smaller.mixers[0]  # type: ignore[index]
     heads, n = mixer.heads, mixer.n_state
     weight = mixer.out.weight if isinstance(mixer, E88Mixer) else mixer.read.weight
     with torch.no_grad():
@@ -73,7 +73,8 @@ def _choices(
 ) -> Iterator[tuple[list[Cover], list[CoveredPart]]]:
     maps = PointMaps.of(network)
     if network.alike_columns:
-        yield from (found for way in BALL_WAYS if time.monotonic() < until and (found := turn(maps, epsilon, way)))
+        search = BallSearch(maps)
+        yield from (found for way in BALL_WAYS if time.monotonic() < until and (found := search.turn(epsilon, way)))
         return
     for way in COLUMN_WAYS:
         closed: list[tuple[Columns, Cover]] = []
