@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from statetrack.certificates.balls import BALL_WAYS, BallSearch, BallWay
 from statetrack.certificates.boxes import WAYS, Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
 from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.certificates.cover import Cover, CoveredPart, PointMaps, proof_of
+from statetrack.certificates.points import POINT_WAYS, PointSearch, PointWay
 from statetrack.certificates.pruned import proved_pruned
 from statetrack.errors import BadInput
 from statetrack.formatting import plural
@@ -46,7 +46,7 @@ MOST_TOKENS, MOST_STATES = 1024, 10_000  # of a task
 CERTIFY_SECONDS = 60.0
 
 Tick = Callable[[str], None]
-AnyWay = Way | BallWay
+AnyWay = Way | PointWay
 Found = tuple[AnyWay, list[Cover], list[CoveredPart]]
 
 
@@ -162,8 +162,8 @@ def _search(
     """The proof with the largest epsilon that is found, among those that are tried."""
     tensors = tensors_of(model)
     network, weights = NETWORKS[kind](tensors), hash_of(tensors)
-    search = BallSearch(PointMaps.of(network))
-    ways: Sequence[AnyWay] = BALL_WAYS if network.alike_columns else WAYS
+    search = PointSearch(PointMaps.of(network))
+    ways: Sequence[AnyWay] = POINT_WAYS if network.alike_columns else WAYS
     first = epsilon = max(LEAST_FIRST, network.float32_error())
     best = None
     while LEAST_EPSILON <= epsilon <= MOST_EPSILON and time.monotonic() < until:
@@ -189,15 +189,15 @@ def _search(
 
 
 def covers_of(
-    search: BallSearch, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
+    search: PointSearch, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
 ) -> Iterator[Found]:
-    """Covers to be checked: balls where columns turn, else boxes around all columns together."""
+    """Covers to be checked: around points where columns turn, else boxes around all columns together."""
     maps = search.maps
     for way in ways:
         if time.monotonic() > until:
             return
-        if isinstance(way, BallWay):
-            if (covered := search.turn(epsilon, way)) is not None:
+        if isinstance(way, PointWay):
+            if (covered := search.turn(epsilon, way, until)) is not None:
                 yield way, *covered
         elif (cover := grow(maps, maps.columns, machine.steps, epsilon, way, until)) is not None:
             yield way, [cover], [CoveredPart(maps.columns, 0)]

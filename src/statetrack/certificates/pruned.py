@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from statetrack.certificates.balls import BALL_WAYS, BallSearch
 from statetrack.certificates.boxes import Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
 from statetrack.certificates.checker.networks import NETWORKS, Network
 from statetrack.certificates.cover import Columns, Cover, CoveredPart, Floats, PointMaps, proof_of
+from statetrack.certificates.points import POINT_WAYS, PointSearch
 from statetrack.models import SequenceModel
 from statetrack.models.e88 import E88Mixer
 from statetrack.tasks.finite import Automaton
@@ -73,8 +73,10 @@ def _choices(
 ) -> Iterator[tuple[list[Cover], list[CoveredPart]]]:
     maps = PointMaps.of(network)
     if network.alike_columns:
-        search = BallSearch(maps)
-        yield from (found for way in BALL_WAYS if time.monotonic() < until and (found := search.turn(epsilon, way)))
+        search = PointSearch(maps)
+        for each in POINT_WAYS:
+            if time.monotonic() < until and (found := search.turn(epsilon, each, until)):
+                yield found
         return
     for way in COLUMN_WAYS:
         closed: list[tuple[Columns, Cover]] = []
