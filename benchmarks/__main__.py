@@ -19,11 +19,12 @@ from tests.reports.test_browser import NAMES as BROWSERS
 
 FOLDER = Path(__file__).parent
 ALL = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("__"))
+ON_GPU = ("cells", "gpu", "m2rnn", "models")
 
 
 def obstacle(name: str) -> str | None:
     """Why a benchmark cannot run here; None where it can."""
-    if name in ("gpu", "m2rnn") and not torch.cuda.is_available():
+    if name in ON_GPU and not torch.cuda.is_available():
         return "needs a CUDA device"
     if name == "report" and not any(map(shutil.which, BROWSERS)):
         return f"needs a browser: {', '.join(BROWSERS)}"

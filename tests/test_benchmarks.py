@@ -48,6 +48,7 @@ def test_those_that_are_named(started: list[str], names: list[str], code: int, r
 
 def test_what_fits_is_asked_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert benchmarks.obstacle("gpu") == "needs a CUDA device"
+    on_gpu = {path.stem for path in benchmarks.FOLDER.glob("[!_]*.py") if "needs a CUDA device" in path.read_text()}
+    assert {name for name in benchmarks.ALL if benchmarks.obstacle(name) == "needs a CUDA device"} == on_gpu
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert [name for name in benchmarks.ALL if benchmarks.obstacle(name) and name != "report"] == []
