@@ -124,6 +124,7 @@ def test_a_mark_speaks_of_every_network_of_a_cell(standings: list[str], told: di
     assert for_ever_of(standings) == told
 
 
+@pytest.mark.needs("torch")
 def test_diagnose_says_it_in_words(certified: Store, capsys: pytest.CaptureFixture[str]) -> None:
     cells = [Cell("txc", model, 16, 0, made_records.DESIGN) for model in (GAIN, SMALL, "mlp")]
     made_records.diagnose(certified.folder, cells)
