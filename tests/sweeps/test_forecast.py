@@ -220,6 +220,10 @@ def test_a_dry_run_says_what_it_knows_and_the_run_what_it_took(
     assert "forecast" not in capsys.readouterr().out  # there was none
     assert main([*words, "--dry-run"]) == 0
     assert "forecast: nothing is left to do\n" in capsys.readouterr().out
+    assert main([*words[:2], "--dry-run"]) == 0  # without a folder nothing is done yet
+    assert "4 cells to do: about " in capsys.readouterr().out
+    assert main(words[:2]) == 2
+    assert "--out is missing" in capsys.readouterr().err
     again = [*words[:3], str(tmp_path / "again"), *words[4:]]
     assert main([*again, "--dry-run"]) == 0
     shown = capsys.readouterr().out

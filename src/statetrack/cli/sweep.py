@@ -15,6 +15,7 @@ from statetrack.cli import completion, forecasts
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode, read_part
 from statetrack.cli.output import say
+from statetrack.errors import BadInput
 from statetrack.formatting import plural
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def command(
             help="A shipped sweep (statetrack list sweeps) or a YAML file.", autocompletion=completion.sweeps
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder for the cells; what it holds already is not done again.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder for the cells; what it holds already is not done again. --dry-run needs none."),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(help="Processes; 0: none, all in this one. Default: one per core, or --per-gpu for each GPU."),
@@ -83,8 +87,10 @@ def command(
         say(f"{sweep.name}: {plural(len(sweep.entries), 'cell')}")
         for entry in sweep.entries:
             say(f"{entry.cell.key}  {entry.cell}, {entry.cell.protocol.get('name', '')}")
-        forecasts.show(forecast(sweep, Store(out) if out.is_dir() else None, where(options)))
+        forecasts.show(forecast(sweep, Store(out) if out and out.is_dir() else None, where(options)))
         return 0
+    if out is None:
+        raise BadInput("--out is missing: the folder for the cells, such as --out results")
     trusting, seen = trust.trusting(*(trusted or ()), everything=trust_code), Seen()
     with telling(lambda: kept(seen, out)), trusting, watch(sweep.name) as show:
         ahead = forecast(sweep, Store(out) if out.is_dir() else None, where(options))
