@@ -26,7 +26,7 @@ TEST_ROWS = 1024
 TEST_TOKENS = {"cpu": 2**19, "cuda": 2**23}  # of one evaluation
 TEST_LOGITS = {"cpu": 2**32, "cuda": 2**36}  # the same, in numbers: tokens times classes
 PASS_TOKENS = {"cpu": 2**15, "cuda": 2**20}  # of one forward pass
-PASS_LOGITS = {"cpu": 2**28, "cuda": 2**31}  # of one forward pass: 1 GiB, 8 GiB
+PASS_LOGITS = {"cpu": 2**26, "cuda": 2**31}  # of one forward pass: 256 MiB, 8 GiB
 GENERALISE = (2, 4, 8, 16)  # times the length
 STREAM_ROWS, STREAM_TAIL = 64, 1024
 EXHAUSTIVE = 16  # binary strings up to this length are all tried
@@ -210,7 +210,7 @@ def pass_rows(device: torch.device, length: int, outputs: int) -> int:
     """How many rows one forward pass takes: bounded in tokens, and in logits where there are very many classes.
 
     >>> pass_rows(torch.device("cpu"), 64, 2), pass_rows(torch.device("cpu"), 64, 362_880)
-    (512, 11)
+    (512, 2)
     """
     return max(1, min(PASS_TOKENS[device.type], PASS_LOGITS[device.type] // outputs) // length)
 
