@@ -242,9 +242,15 @@ def test_initial_decays_follow_the_published_ranges() -> None:
     assert abs(float(dt.detach().log().mean()) - np.log(0.01)) < 0.1
 
 
-def test_reflections_begin_at_the_rate_that_is_asked_for() -> None:
-    """b is 2 sigmoid(W x + bias): over many tokens it scatters around its start."""
+def test_reflections_begin_at_the_rate_and_the_gain_that_are_asked_for() -> None:
+    """b is 2 sigmoid(W x + bias), a is 1 + sigmoid(W x + bias): over many tokens they scatter around their start."""
     import statetrack as st
+
+    for gain in (1.5, 1.9):
+        mixer = st.model("e88-gain-r2", inputs=200, outputs=2, gain=gain).mixers[0]
+        assert torch.allclose(1 + torch.sigmoid(mixer.gain.project.bias), torch.tensor(gain))
+    with pytest.raises(st.BadInput, match="between 1 and 2"):
+        st.model("e88-gain-r2", inputs=2, outputs=2, gain=1.0)
 
     for rate in (1.0, 1.75):
         mixer = st.model("e88-gain-r2", inputs=200, outputs=2, rate=rate).mixers[0]

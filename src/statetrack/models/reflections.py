@@ -26,20 +26,22 @@ from statetrack.models.sequence import MatrixMixer, Stack, State, whole_numbers
 class ReflectionMixer(MatrixMixer):
     """k_j = W_j x of length 1, b_j = 2 sigmoid(.), a = 1 + sigmoid(.) with tanh or a = 1 without; y = MLP(S).
 
-    Before training b_j is about `rate`: from 1 a step forgets what lies along k, from nearly 2 it reflects it.
+    Before training b_j is about `rate`: from 1 a step forgets what lies along k, from nearly 2 it reflects it. And a is
+    about `gain`: the nearer to 2, the further from 0 the numbers that s = tanh(a s) keeps, and the harder it pulls.
     """
 
     takes_noise = True
 
     def __init__(
-        self, dim: int, heads: int, n_state: int, reflections: int, hidden: int, tanh: bool, rate: float = 1.0
-    ) -> None:
+        self, dim: int, heads: int, n_state: int, reflections: int, hidden: int, tanh: bool, rate: float = 1.0,
+        gain: float = 1.5,
+    ) -> None:  # fmt: skip
         super().__init__(heads, n_state)
         self.reflections = reflections
         self.nonlinearity = "tanh" if tanh else "identity"
         self.keys = xavier(Linear(dim, reflections * heads * n_state, bias=False))
         self.rate = Rate(dim, reflections * heads, 0, 2, start=math.log(rate / (2 - rate)))
-        self.gain = Rate(dim, heads, 1, 2) if tanh else None
+        self.gain = Rate(dim, heads, 1, 2, start=math.log((gain - 1) / (2 - gain))) if tanh else None
         self.read = Linear(heads * n_state * n_state, hidden)
         self.out = Linear(hidden, dim)
 
@@ -60,11 +62,14 @@ class E88Reflections(Stack):
     def __init__(
         self, *, inputs: int, outputs: int, layers: int = 1, heads: int = 4, n_state: int = 8, dim: int = 64,
         reflections: int = 2, hidden: int = 128, tanh: bool = True, learned_start: bool = False, rate: float = 1.0,
+        gain: float = 1.5,
     ) -> None:  # fmt: skip
         whole_numbers(layers=layers, heads=heads, n_state=n_state, dim=dim, reflections=reflections, hidden=hidden)
         if not 0 < rate < 2:
             raise BadInput(f"rate={rate} should lie between 0 and 2")
-        mixers = [ReflectionMixer(dim, heads, n_state, reflections, hidden, tanh, rate) for _ in range(layers)]
+        if not 1 < gain < 2:
+            raise BadInput(f"gain={gain} should lie between 1 and 2")
+        mixers = [ReflectionMixer(dim, heads, n_state, reflections, hidden, tanh, rate, gain) for _ in range(layers)]
         super().__init__(inputs, outputs, dim, mixers, learned_start)
 
     def initial_state(self, batch: int, device: torch.device | str | None = None) -> State:
