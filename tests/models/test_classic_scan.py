@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
@@ -89,3 +91,19 @@ def test_noise_in_pieces(name: str, scanned: None) -> None:
     _, quiet = single.forward_from(ids, single.initial_state(B))
     for number, (mine, still) in enumerate(zip(found, quiet)):
         torch.testing.assert_close(mine, noise.of_tensor(number).moved(still, 0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_replicas_can_be_copied_where_cudnn_would_flatten(
+    name: str, scanned: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU torch flattens the weights of a cell whenever it is copied, and fails on those of several networks."""
+
+    def flatten(cell: torch.nn.RNNBase) -> None:
+        assert all(weight.dim() < 3 for weight in cell._flat_weights), "weights of several networks"
+
+    monkeypatch.setattr(torch.nn.RNNBase, "flatten_parameters", flatten)
+    together = Replicas([small(name, seed=seed) for seed in range(R)])
+    assert together.folded
+    assert together.one(1).state_dict().keys() == small(name).state_dict().keys()
+    assert copy.deepcopy(together).folded

@@ -24,11 +24,18 @@ def compare(kernel, inputs, dtype=torch.float32, **options):
     return largest_error(run(rounded, kernel, **options), wanted)
 
 
+def forgetting(steps):
+    """What f is drawn from. Over hundreds of steps W drives states apart where much is forgotten: there the reference
+    in float32 is up to 2e-2 off its own gradients in float64.
+    """
+    return (0.0, 1.0) if steps < 100 else (0.9, 1.0)
+
+
 @pytest.mark.parametrize("replicas", [None, 3])
 @pytest.mark.parametrize("steps", [1, 17, 300])
 @pytest.mark.parametrize(("n", "width"), [(8, 8), (16, 8), (8, 32), (32, 16), (32, 32), (12, 20)])
 def test_is_the_reference(kernel, n, width, steps, replicas):
-    error, where = compare(kernel, random_inputs(9, steps, 3, n, width, replicas))
+    error, where = compare(kernel, random_inputs(9, steps, 3, n, width, replicas, forget=forgetting(steps)))
     assert error < 1e-4, where
 
 
@@ -40,7 +47,8 @@ def test_a_long_sequence(kernel):
 @pytest.mark.parametrize("steps", [1, 17, 300])
 @pytest.mark.parametrize("size", [8, 32])
 def test_bfloat16_inputs(kernel, size, steps):
-    error, where = compare(kernel, random_inputs(3, steps, 3, size, size), torch.bfloat16)
+    inputs = random_inputs(3, steps, 3, size, size, forget=forgetting(steps))
+    error, where = compare(kernel, inputs, torch.bfloat16)
     assert error < 2e-2, where
 
 

@@ -22,7 +22,26 @@ from statetrack.ops import rnn
 # The weights of all replicas are rows of one matrix, and cuDNN gathers those of a network at every call.
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk of memory")
 
-CELLS: dict[str, Callable[..., nn.RNNBase]] = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+class WhereTheyAre:
+    """A cell of torch's that leaves its weights where they are: those of many replicas are no network to cuDNN, which
+    else puts the weights of a cell that is copied on a GPU side by side.
+    """
+
+    def flatten_parameters(self) -> None:
+        pass
+
+
+class TanhCell(WhereTheyAre, nn.RNN): ...
+
+
+class GRUCell(WhereTheyAre, nn.GRU): ...
+
+
+class LSTMCell(WhereTheyAre, nn.LSTM): ...
+
+
+CELLS: dict[str, Callable[..., nn.RNNBase]] = {"tanh": TanhCell, "gru": GRUCell, "lstm": LSTMCell}
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
