@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from docs.pictures import for_ever
+from docs.pictures import for_ever, horizon
 from statetrack.certificates import certify
 from statetrack.models.witnesses import toggle
 from statetrack.tasks import task
@@ -51,7 +52,7 @@ def test_boxes_are_the_regions_of_the_proof_and_hold_the_points() -> None:
 
 def test_the_page_shows_the_pictures_that_are_there() -> None:
     shown = re.findall(r"\]\((pictures/[a-z_]+\.svg)\)", PAGE.read_text())
-    assert len(shown) == 2
+    assert len(shown) == 3
     for path in shown:
         assert "<svg" in (PAGE.parent / path).read_text()[:500]
 
@@ -60,3 +61,23 @@ def test_the_network_of_the_page_is_that_of_the_demo() -> None:
     said = json.dumps(for_ever.TRAINED_TO_HOLD, sort_keys=True)
     assert for_ever.PROVED in PAGE.read_text()
     assert '"length": 12' in said
+
+
+def test_errors_bring_two_states_together_and_never_past_each_other() -> None:
+    even, odd = torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([[1.0, 1.0], [1.0, 0.9]])
+    first, second = horizon.pushed(even, odd, torch.tensor([0.1, 2.0]))
+    torch.testing.assert_close(first, torch.tensor([[0.1, 1.0], [0.5, 0.95]]))
+    torch.testing.assert_close(second, torch.tensor([[0.9, 1.0], [0.5, 0.95]]))
+
+
+def test_a_network_that_pulls_back_holds_against_small_errors_and_not_against_large_ones() -> None:
+    found = horizon.horizons(toggle([[0, 1], [1, 0]]), sizes=(2.0, 0.01), most=60)
+    assert found.steps == [1, None]
+    assert found.distance > 0.5
+
+
+def test_predictions_stand_beside_those_of_whom_theory_speaks() -> None:
+    found = horizon.Horizons([3, None], 2.0, 0.9)
+    assert horizon.predicted(horizon.LINEAR, found, 0.01) == 100
+    assert horizon.predicted(horizon.CONTRACTS, found, 0.01) == 23
+    assert horizon.predicted(horizon.PROVED, found, 0.01) is None
