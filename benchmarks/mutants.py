@@ -1,6 +1,6 @@
 """Proofs and weights that were changed: the checker refuses each, or what it accepts is true all the same.
 
-python -m benchmarks.mutants [COUNT]     so many of every proof that is kept, of the largest 20; 1,000 if unsaid
+python -m benchmarks.mutants [COUNT [NAME ...]]     so many (else 1,000) of these proofs, or of all; of large ones 20
 
 A change may leave a proof true: a region that was moved by less than its slack still holds all images. So each that is
 accepted is tried by means that share nothing with the checker: the network itself is run in float64 from the edges of
@@ -34,7 +34,7 @@ from statetrack.training.weight_file import look_at
 FOLDER = Path(__file__).parent.parent / "tests" / "certificates" / "proved"
 KINDS = {"centres": "<f8", "radii": "<f8", "next": "<i4"}
 LARGE, FEW = 150_000, 20  # bytes of a proof from which on so few mutants are tried
-EDGES, REGIONS = 8, 200  # points of a region that are run, and regions at most that are
+EDGES, IMAGES = 8, 4800  # points of a region that are run, and of each column regions times tokens, at most
 ROWS, STEPS = 32, 64  # of the words that are answered
 ROUNDING = 1e-9  # of float64
 Arrays = dict[str, NDArray[Any]]
@@ -123,10 +123,10 @@ def flipped(claim: Claim, rng: Random) -> None:
         bits = claim.tensors[name].astype("<f4").reshape(-1).view("<u4")
         bit = rng.integers(20 if rng.random() < 0.8 else 0, 32)  # lower ones hardly change anything
         bits[int(rng.integers(len(bits)))] ^= np.uint32(1) << np.uint32(bit)
-        values = bits.view("<f4").astype(np.float64)
+        values = bits.view("<f4")
         if np.isfinite(values).all() and np.abs(values).max() < 1e6:
             break
-    claim.tensors[name] = values.reshape(claim.tensors[name].shape)
+    claim.tensors[name] = values.astype(np.float64).reshape(claim.tensors[name].shape)
     claim.proof["weights"] = hash_of(claim.tensors)
 
 
@@ -209,7 +209,7 @@ def _false_of(
 
     if out(own(first), np.array([start]), 0.0):
         return "the start"
-    chosen = rng.permutation(len(centres))[:REGIONS]
+    chosen = rng.permutation(len(centres))[: IMAGES // following.shape[1]]
     edges = rng.normal(size=(EDGES, len(chosen), centres.shape[1]))
     edges = edges / np.linalg.norm(edges, axis=-1, keepdims=True) if balls else np.sign(edges)
     edges[0] = 0.0
@@ -244,7 +244,8 @@ def wrong_answers(model: SequenceModel, task: st.Task, seed: int = 0) -> int:
 
 def main(arguments: list[str]) -> int:
     count, bad = int(arguments[0]) if arguments else 1000, 0
-    for path in sorted(FOLDER.glob("*.proof")):
+    paths = [FOLDER / f"{name}.proof" for name in arguments[1:]] or sorted(FOLDER.glob("*.proof"))
+    for path in paths:
         began, claim = time.monotonic(), Claim.read(path)
         tried = FEW if path.stat().st_size > LARGE else count
         accepted: Counter[str] = Counter()
