@@ -9,8 +9,9 @@ to be. All columns of a head move by the same maps and differ in their start, so
 A region is a ball, with one radius, or a box, with a radius for each number: a ball is turned without getting wider, a
 box may be long where tanh is steep and short where it is flat.
 
-Where a network keeps the task's state in a part of a column alone, the rest may take many values: more points, which
-are nearer to each other, are tried where few do not close.
+Where a network keeps the task's state in a part of a column alone, the rest may take many values. Numbers that do not
+settle are taken to lie anywhere in [-1, 1], which tanh grants; and more points, which are nearer to each other, are
+tried where few do not close.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from statetrack.certificates.cover import Column, Cover, CoveredPart, Floats, Ints, PointMaps
 
+Mask = NDArray[np.bool_]
 ROWS, STEPS, BURN = 64, 160, 24  # random words that show the points
 MOST_POINTS, MOST_IMAGES = 600, 6_000_000
 REFINED = 5
 ROUNDS, GROWTH, WIDEST = 120, 1.01, 1.2
+FLOATS = 0.5  # a number in which an image lies so far from the point that it leads to does not settle
 MARGIN = 1e-6  # beside epsilon: the checker rounds outward
 MOST_ENTRIES = 10_000  # regions between the start of a column and its points
 
@@ -40,6 +44,7 @@ class Nodes:
     matrix: Floats  # (tokens, n, n)
     to: Ints  # (tokens, points)
     centres: Floats  # (tokens, points, n): the image of a point under a token
+    kept: Mask  # (n,): the other numbers may be anywhere, and are 0 in centres
 
 
 class Balls:
@@ -106,7 +111,13 @@ class Turning:
     radii: Floats
 
 
-def points_of(matrix: Floats, start: Floats, near: float, seed: int = 0) -> Floats | None:
+def settled(nodes: Nodes) -> Mask:
+    """The numbers in which each image lies near the point that it leads to. Others carry nothing to rely on."""
+    images = np.tanh(np.einsum("yij,xcj->yxci", nodes.matrix, nodes.centres))
+    return np.asarray(np.abs(images - nodes.centres[:, nodes.to]).max(axis=(0, 1, 2)) < FLOATS)
+
+
+def points_of(matrix: Floats, start: Floats, near: float, kept: Mask, seed: int = 0) -> Floats | None:
     """States of a column, no two within `near` of each other, such that all that random words lead to from its start,
     and each image of a point, is that near to one; None where these are too many.
     """
@@ -115,11 +126,11 @@ def points_of(matrix: Floats, start: Floats, near: float, seed: int = 0) -> Floa
     for step in range(STEPS):
         states = np.tanh((matrix[rng.integers(0, len(matrix), ROWS)] @ states[..., None])[..., 0])
         if step >= BURN:
-            points = with_new(points, states, near)
+            points = with_new(points, states * kept, near)
     known = 0
     while known < len(points) <= MOST_POINTS:
         known, images = len(points), np.tanh(np.einsum("xij,cj->xci", matrix, points[known:]))
-        points = with_new(points, images.reshape(-1, len(start)), near)
+        points = with_new(points, images.reshape(-1, len(start)) * kept, near)
     return points if len(points) <= MOST_POINTS and len(points) * len(matrix) ** 2 <= MOST_IMAGES else None
 
 
@@ -139,22 +150,22 @@ def with_new(points: Floats, states: Floats, near: float) -> Floats:
     return points
 
 
-def nodes_of(matrix: Floats, start: Floats, near: float, memory: int) -> Nodes | None:
+def nodes_of(matrix: Floats, start: Floats, near: float, memory: int, kept: Mask) -> Nodes | None:
     """The nodes of a column with this start; None where they are too many."""
-    points = points_of(matrix, start, near)
+    points = points_of(matrix, start, near, kept)
     if points is None:
         return None
     for _ in range(REFINED):
-        to, centres = nearest(matrix, points)
+        to, centres = nearest(matrix, points, kept)
         points = np.stack([centres[to == place].mean(axis=0) if (to == place).any() else points[place]
                            for place in range(len(points))])  # fmt: skip
-    to, centres = nearest(matrix, points)
+    to, centres = nearest(matrix, points, kept)
     for _ in range(memory - 1):
         if to.size * len(matrix) ** 2 > MOST_IMAGES:
             return None
         points, to = remembered(centres, to)
-        centres = images_of(matrix, points)
-    return Nodes(matrix, to, centres)
+        centres = images_of(matrix, points) * kept
+    return Nodes(matrix, to, centres, kept)
 
 
 def images_of(matrix: Floats, points: Floats) -> Floats:
@@ -171,9 +182,9 @@ def remembered(centres: Floats, to: Ints) -> tuple[Floats, Ints]:
     return centres.reshape(tokens * count, -1), np.arange(tokens)[:, None] * count + to.reshape(1, -1)
 
 
-def nearest(matrix: Floats, points: Floats) -> tuple[Ints, Floats]:
+def nearest(matrix: Floats, points: Floats, kept: Mask) -> tuple[Ints, Floats]:
     """Of (token, point) the point that lies nearest to the image, and the image."""
-    centres = images_of(matrix, points)
+    centres = images_of(matrix, points) * kept
     apart = [np.linalg.norm(row[:, None] - points[None], axis=2).argmin(axis=1) for row in centres]
     return np.stack(apart), centres
 
@@ -183,18 +194,21 @@ def turning(nodes: Nodes, shape: Balls | Boxes, epsilon: float) -> Turning | Non
     tokens, points, n = nodes.centres.shape
     arguments = np.einsum("yij,xcj->yxci", nodes.matrix, nodes.centres).reshape(tokens, -1, n)
     targets = nodes.centres[:, nodes.to.ravel()]
-    apart = shape.apart(np.tanh(arguments), targets) + (epsilon + MARGIN) * shape.error
+    apart = shape.apart(np.tanh(arguments) * nodes.kept, targets) + (epsilon + MARGIN) * shape.error
     radii = np.zeros((tokens, points, shape.numbers))
+    floats = ~nodes.kept if shape.numbers > 1 else np.zeros(1, bool)
+    radii[..., floats] = 1 + 2 * (epsilon + MARGIN)  # tanh grants it
     order = np.argsort(nodes.to.ravel(), kind="stable")  # regions that lead to the same point, side by side
     into, begins = np.unique(nodes.to.ravel()[order], return_index=True)
     for _ in range(ROUNDS):
         needed = apart + shape.spread(arguments, radii.reshape(1, -1, shape.numbers))
         most = np.zeros_like(radii)
         most[:, into] = np.maximum.reduceat(needed[:, order], begins, axis=1)
+        most[..., floats] = 0.0
         if (most <= radii).all():
             return Turning(nodes, shape, radii)
         radii = np.maximum(radii, most * GROWTH + MARGIN)
-        if radii.max() > WIDEST:
+        if radii[..., ~floats].max() > WIDEST:
             return None
     return None
 
@@ -225,7 +239,10 @@ def cover_of(found: Turning, starts: Sequence[Floats], epsilon: float) -> tuple[
             row.append(tokens * points + len(ways))
             waiting.append(len(ways))
             ways.append((images[token], reach[token] * 1.001 + MARGIN))
-            if len(ways) > MOST_ENTRIES * len(starts) or reach[token].max() > WIDEST:
+            if (
+                len(ways) > MOST_ENTRIES * len(starts)
+                or reach[token, found.nodes.kept if len(reach[token]) > 1 else 0].max() > WIDEST
+            ):
                 return None
         following.append(row)
     centres = np.concatenate([nodes.centres.reshape(-1, n), np.stack([state for state, _ in ways])])
@@ -241,6 +258,7 @@ class PointSearch:
     def __init__(self, maps: PointMaps) -> None:
         self.maps = maps
         self.nodes = functools.cache(self._nodes)
+        self.settled = functools.cache(self._settled)
         self.turned = functools.cache(self._turned)
         self.shapes = functools.cache(lambda head: tuple(shape(maps.matrix[:, head]) for shape in SHAPES))
 
@@ -265,10 +283,12 @@ class PointSearch:
             if known is not None:
                 known.append(column)
                 continue
-            for near, memory in APART:
+            for near, memory, floating in self._tries(column):
                 if time.monotonic() > until:
                     break
-                shapes = (self.turned(column, near, memory, shape, room) for shape in range(len(SHAPES)))
+                shapes = (
+                    self.turned(column, near, memory, floating, shape, room) for shape in range(floating, len(SHAPES))
+                )
                 own = next((regions for regions in shapes if regions and cover_of(regions, start, epsilon)), None)
                 if own:
                     groups.append((own, [column]))
@@ -278,9 +298,22 @@ class PointSearch:
     def _start(self, column: Column) -> Floats:
         return np.asarray(self.maps.start[column[0], :, column[1]])
 
-    def _nodes(self, column: Column, near: float, memory: int) -> Nodes | None:
-        return nodes_of(self.maps.matrix[:, column[0]], self._start(column), near, memory)
+    def _tries(self, column: Column) -> list[tuple[float, int, bool]]:
+        """What is tried of a column: also, where numbers of it do not settle, to let these be anywhere, in boxes."""
+        kept = self.settled(column)
+        floating = [(*APART[0], True)] if kept.any() and not kept.all() else []
+        return floating + [(near, memory, False) for near, memory in APART]
 
-    def _turned(self, column: Column, near: float, memory: int, shape: int, room: float) -> Turning | None:
-        nodes = self.nodes(column, near, memory)
+    def _settled(self, column: Column) -> Mask:
+        nodes = self.nodes(column, *APART[0], False)
+        return settled(nodes) if nodes else np.zeros(self.maps.matrix.shape[-1], bool)
+
+    def _nodes(self, column: Column, near: float, memory: int, floating: bool) -> Nodes | None:
+        kept = self.settled(column) if floating else np.ones(self.maps.matrix.shape[-1], bool)
+        return nodes_of(self.maps.matrix[:, column[0]], self._start(column), near, memory, kept)
+
+    def _turned(
+        self, column: Column, near: float, memory: int, floating: bool, shape: int, room: float
+    ) -> Turning | None:
+        nodes = self.nodes(column, near, memory, floating)
         return turning(nodes, self.shapes(column[0])[shape], room) if nodes else None
