@@ -31,6 +31,16 @@ def test_a_cell_beyond_its_time_has_failed_with_the_reason(workers: int, tmp_pat
     assert len(begun(log)) == 1
 
 
+def test_an_alarm_while_an_object_is_deleted_rings_again(tmp_path, capfd: pytest.CaptureFixture[str]) -> None:
+    slow = sweep(1, "counted:deletes", seconds=60)
+    tally = run(slow, tmp_path / "out", Options(workers=0, cell_seconds=0.3))
+    assert tally.counts["failed"] == 1
+    record = Store(tmp_path / "out").record(slow.cells[0])
+    assert record is not None
+    assert record.reason == SAID
+    assert "OverTime" not in capfd.readouterr().err
+
+
 def test_a_worker_that_does_not_hear_the_alarm_is_ended(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a loop outside Python."""
     monkeypatch.setattr(local, "GRACE", 0.3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from statetrack.sweeps.units import BUSY, LOST, MEMORY, Outcome, Unit
 # As torch, its driver checks, Triton and cuDNN say it.
 GPU_FAULT = re.compile(r"CUDA (driver )?error|Triton Error \[CUDA\]|cuDNN error", re.IGNORECASE)
 GPU_FULL = re.compile(r"CUDA out of memory")
+AGAIN = 1.0  # seconds from one alarm to the next
 
 
 def do(unit: Unit, store: Store, device: str = "auto", weights: bool = True) -> dict[str, Outcome]:
@@ -97,17 +99,21 @@ class OverTime(BaseException):
 
 @contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise OverTime inside after so long. The alarm is heard between two steps of Python, and in its main thread."""
+    """Raise OverTime inside after so long. The alarm is heard between two steps of Python, and in its main thread. It
+    rings again until it is: what is raised while an object is deleted goes no further, and Python prints it.
+    """
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before, told = signal.signal(signal.SIGALRM, _ring), sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if isinstance(lost.exc_value, OverTime) else told(lost)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = told
 
 
 def _ring(number: int, frame: object) -> None:
