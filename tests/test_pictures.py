@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from docs.pictures import for_ever, horizon
+from docs.pictures import for_ever, horizon, points
 from statetrack.certificates import certify
+from statetrack.certificates.checker import read_tensors
+from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.models.witnesses import toggle
 from statetrack.tasks import task
+from statetrack.tasks.groups import group as named_group
 
 pytestmark = pytest.mark.needs("torch")
 PAGE = Path(for_ever.__file__).parents[1] / "for_ever.md"
@@ -52,7 +56,7 @@ def test_boxes_are_the_regions_of_the_proof_and_hold_the_points() -> None:
 
 def test_the_page_shows_the_pictures_that_are_there() -> None:
     shown = re.findall(r"\]\((pictures/[a-z_]+\.svg)\)", PAGE.read_text())
-    assert len(shown) == 3
+    assert len(shown) == 4
     for path in shown:
         assert "<svg" in (PAGE.parent / path).read_text()[:500]
 
@@ -81,3 +85,20 @@ def test_predictions_stand_beside_those_of_whom_theory_speaks() -> None:
     assert horizon.predicted(horizon.LINEAR, found, 0.01) == 100
     assert horizon.predicted(horizon.CONTRACTS, found, 0.01) == 23
     assert horizon.predicted(horizon.PROVED, found, 0.01) is None
+
+
+def test_the_points_of_the_network_on_s5_are_moved_as_pairs_of_five_things_are() -> None:
+    kept, around = points.settled(json.loads(points.PROOF.read_bytes())["covers"][0])
+    weights = read_tensors(points.PROOF.with_suffix(".safetensors"))
+    matrix = NETWORKS["e88-gain-reflections"](weights).maps.matrix.middle[:, 0]
+    places = around[:, kept]
+    images = np.tanh(np.nan_to_num(around) @ matrix.transpose(0, 2, 1))[:, :, kept]
+    apart = np.abs(images[:, :, None] - places).max(axis=3)
+    assert apart.min(axis=2).max() < 0.1
+    moved = apart.argmin(axis=2)  # (elements, points)
+    pairs = list(itertools.combinations(range(5), 2))
+    group = named_group("s5")
+    still = [sum({own[a], own[b]} == {a, b} for a, b in pairs) for own in group.elements]
+    assert still == (moved == np.arange(len(places))).sum(axis=1).tolist()
+    for one, other in itertools.product(range(0, 120, 7), range(0, 120, 5)):
+        assert (moved[group.product([one, other])] == moved[other][moved[one]]).all()
