@@ -33,17 +33,30 @@ class LastOnly(Counter):
 """
 
 
+NEXT = "Next: statetrack diagnose {0}, statetrack report {0} --open"
+
+
 def test_a_table_for_people_and_json_for_programs(capsys, tmp_path):
     arguments = ["train", "txc", "mlp", "--length", "8", "--seeds", "2", "--out", str(tmp_path / "out"), *SHORT]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
     assert "txc, mlp:" in shown
     assert "solved at 8: 0 of 2 seeds" in shown
+    assert "off data (worst)" in shown
+    assert shown.endswith(f"2 results in {tmp_path / 'out'}\n{NEXT.format(tmp_path / 'out')}\n")
+    assert [line for line in shown.splitlines() if line.endswith(" ")] == []
     assert main([*arguments, "--json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert [record["cell"]["seed"] for record in records] == [0, 1]
     kept = sorted(path.name for path in (tmp_path / "out").glob("*.json"))
     assert len(kept) == 2
+
+
+def test_what_a_task_is_not_tested_on_has_no_column(capsys):
+    assert main(["train", "s3", "mlp", "--length", "4", "--words", "0", *SHORT]) == 0
+    shown = capsys.readouterr().out
+    assert "last quarter  solved\n" in shown
+    assert "off data" not in shown
 
 
 def test_a_model_of_ones_own_from_a_file(tmp_path, capsys):

@@ -101,7 +101,10 @@ def _print_columns(headers: Row, rows: Iterable[Row], widths: Sequence[int]) -> 
         table.add_column(header, width=width, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console(width=_total(widths), markup=False, highlight=False, emoji=False).print(table)
+    console = Console(width=_total(widths), markup=False, highlight=False, emoji=False)
+    with console.capture() as drawn:
+        console.print(table)
+    print("\n".join(line.rstrip(" ") for line in drawn.get().splitlines()))  # rich fills the last column up
 
 
 def _print_lists(headers: Row, rows: Sequence[Row]) -> None:

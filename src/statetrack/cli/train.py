@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,7 +70,9 @@ def command(
     else:
         print_results(results)
         if out:
+            folder = shlex.quote(str(out))
             say(f"\n{plural(len(results), 'result')} in {out}")
+            say(f"Next: statetrack diagnose {folder}, statetrack report {folder} --open")
 
 
 def kept(run: Fit | None, out: Path | None, began: float) -> Interrupted:
@@ -113,18 +116,20 @@ def print_results(results: list[Result]) -> None:
     task, subject = (short_names([name])[name] for name in (cell.task, cell.subject))
     say(f"{task}, {subject}: {plural(training.parameters, 'parameter')}, {training.state_said}")
     headers = ["seed", "accuracy", "95 %", "floor", "whole rows", "last quarter", "solved", "off data (worst)"]
-    print_table(headers, [table_row(result) for result in results])
+    rows = [table_row(result) for result in results]
+    told = len(headers) - (not any(row[-1] for row in rows))  # only binary tasks are tested off their data
+    print_table(headers[:told], [row[:told] for row in rows])
     records = [result.record for result in results]
     beyond = {length: [record.beyond[length].last_32_accuracy for record in records] for length in first.record.beyond}
     streams = [stream for record in records for stream in record.streams]
     marks = sorted({int(mark) for stream in streams for mark in stream.accuracy or {}})
     along = [(mark, [_along(record, mark) for record in records]) for mark in marks]
-    rows = [[f"{length:,}", *map(number, ends)] for length, ends in (*beyond.items(), *along)]
+    ends = [[f"{length:,}", *map(number, shares)] for length, shares in (*beyond.items(), *along)]
     say("\naccuracy at the end of longer rows, over the last 32 positions")
     if marks:
         over = max(stream.positions for stream in streams)
         say(f"(from {marks[0]:,} on, of a stream, over the last {over:,})")
-    print_table(["length", *(f"seed {result.cell.seed}" for result in results)], rows)
+    print_table(["length", *(f"seed {result.cell.seed}" for result in results)], ends)
     for reason in dict.fromkeys(stream.reason for stream in streams if stream.reason):
         say(f"no stream: {reason}")
     for record in records:
