@@ -44,7 +44,7 @@ def test_a_file_of_weights_gets_a_table_and_with_out_a_record(
     arguments = ["evaluate", "txc", str(weights), "--model", MODEL, "--lengths", "8,16", "--words", "5000"]
     assert main([*arguments, "--device", "cpu"]) == 0
     first, headers, *rows, last = capsys.readouterr().out.splitlines()
-    assert first.endswith("parameters): evaluated, not trained here")
+    assert first.endswith("parameters): evaluated, nothing was trained")
     assert headers.split("  ")[0] == "of"
     assert [row.split()[:2] for row in rows] == [["rows", "8"], ["rows", "16"]]
     assert last.startswith("hard words: broken by the word")

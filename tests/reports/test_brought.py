@@ -75,7 +75,7 @@ def test_a_folder_of_nothing_else_is_a_page_with_a_table_a_figure_and_a_sentence
         f"statetrack evaluate txc 'it'\"'\"'s.safetensors' --model 'gru[hidden=8]' --lengths 32,64,128 --stream 2048 "
         f"--words 5000 --seed 0 --out {tmp_path}"
     )
-    assert "weights that were not trained here" in report(tmp_path, tmp_path / "page.html").html.read_text()
+    assert "weights that were only evaluated" in report(tmp_path, tmp_path / "page.html").html.read_text()
 
 
 def test_beside_trainings_it_changes_no_verdict_no_rate_and_no_figure_of_theirs(tmp_path: Path) -> None:

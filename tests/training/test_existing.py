@@ -97,14 +97,14 @@ def test_modules_of_known_behaviour_get_the_figures_of_a_count_by_hand(kind: typ
 def test_it_reads_as_a_table_with_floors_and_intervals_and_not_as_a_training() -> None:
     found = evaluate("txc", Zero(), lengths=[8], words=0)
     first, _, _, row, _, last = repr(found).splitlines()
-    assert first == f"txc, zero, weights {sha256_of(nn.Module())[:8]} (0 parameters): evaluated, not trained here"
+    assert first == f"txc, zero, weights {sha256_of(nn.Module())[:8]} (0 parameters): evaluated, nothing was trained"
     here = found.record.rows[8]
     low, high = here.interval or (0, 0)
     assert row.split() == [
         "rows", "8", "1,024", f"{here.accuracy:.4f}", f"{low:.4f}", "to", f"{high:.4f}", "0.5000",
         f"{here.last_32_accuracy:.4f}", "0.5000", "no",
     ]  # fmt: skip
-    assert last == "hard words: no hard words were tried"
+    assert last == "no hard words were tried"
     assert not isinstance(found.record, TrainingRecord)
     (plain,) = found.rows
     assert (plain["of"], plain["tested"], plain["trained"], plain["n"]) == ("rows", 8, None, 8192)
@@ -136,6 +136,15 @@ def test_the_numbers_are_those_of_a_training_on_the_same_weights(tmp_path: Path)
               tmp_path / "theirs.safetensors")  # fmt: skip
     theirs = evaluate("txc", "mlp", weights=tmp_path / "theirs.safetensors", lengths=[4], words=0)
     assert (theirs.record.cell.length, theirs.record.weights.trained_as) == (0, "")
+
+
+def test_a_result_knows_its_length_and_its_seed() -> None:
+    result = train("txc", GRU, length=4, seed=2, settings=SHORT, words=0, device="cpu")
+    ours = evaluate("txc", result, words=0).record
+    assert (ours.cell.length, ours.cell.seed, list(ours.rows)) == (4, 2, [4, 8, 16, 32, 64])
+    assert ours.evaluations == tuple(result.record.of(OnRows))
+    other = evaluate("fsm", result, lengths=8, seed=0, words=0).record
+    assert (other.cell.task, other.cell.seed, list(other.rows)) == ("fsm", 0, [8])
 
 
 def test_another_task_over_the_same_alphabet_may_be_tried(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def _print_one(found: Evaluated, out: Path | None) -> None:
 
     say(about(found.record))
     print_table(HEADERS, lengths_shown(found.rows))
-    say(*reasons(found.rows), f"hard words: {found.record.on_words}", sep="\n")
+    say(*reasons(found.rows), found.record.on_words_alone, sep="\n")
     if out:
         say(f"\n1 result in {out}: {found.record.cell.key}")
 

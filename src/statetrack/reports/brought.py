@@ -11,7 +11,7 @@ from statetrack.reports.folder import BroughtCell, Folder
 from statetrack.reports.table import Table
 from statetrack.verdicts import measurements
 
-APART = "Nobody here trained them, so they count in no verdict and in no rate of training."
+APART = "Nothing is said here of how they were trained, so they count in no verdict and in no rate of training."
 
 
 def tested(cells: Iterable[BroughtCell]) -> list[Row]:
@@ -40,7 +40,7 @@ def table(folder: Folder, task: str) -> Table | None:
         "seed is that of the test rows. The accuracy on rows is over all positions, along a stream over the last "
         f"1,024; intervals are over rows. Shares are {RULE}."
     )
-    title = f"{task}: weights that were not trained here"
+    title = f"{task}: weights that were only evaluated"
     return Table(f"{slug(task)}-brought", title, caption, headers, lines, download=True) if lines else None
 
 

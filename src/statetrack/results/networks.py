@@ -158,6 +158,11 @@ class HasEvaluations:
         return f"right on {plural(tried.words, 'hard word')} ({tried.tokens:,} tokens, up to {tried.longest:,} steps)"
 
     @property
+    def on_words_alone(self) -> str:
+        """The same where nothing beside it says what it is about."""
+        return self.on_words if self.words is None and self.broken is None else f"hard words: {self.on_words}"
+
+    @property
     def falls_silent(self) -> bool:
         """Whether some position that was tested was left unanswered."""
         along = [share for stream in self.streams for share in (stream.unanswered or {}).values()]

@@ -21,7 +21,7 @@ HEADERS = ("of", "length", "rows", "accuracy", "95 %", "floor", "last 32", "floo
 
 @dataclass(frozen=True, repr=False)
 class Evaluated(Measured):
-    """Weights that were tested and not trained here."""
+    """Weights that were tested; nothing was trained."""
 
     record: EvaluatedRecord
     task: Task
@@ -45,7 +45,7 @@ class Evaluated(Measured):
         return told(self.record, self.task) | {"weights": asdict(self.record.weights)}
 
     def card(self) -> Card:
-        below = [*reasons(self.rows), f"hard words: {self.record.on_words}"]
+        below = [*reasons(self.rows), self.record.on_words_alone]
         return Card(about(self.record), [Table(HEADERS, lengths_shown(self.rows))], below=below)
 
     def contents(self) -> tuple[list[EvaluatedRecord], list[Any]]:
@@ -58,7 +58,7 @@ def about(record: EvaluatedRecord) -> str:
     size = plural(weights.parameters, "parameter")
     said = f"; the file says: trained as {without_hash(weights.trained_as)}" if weights.trained_as else ""
     named = f"{without_hash(record.cell.task)}, {without_hash(record.cell.subject)}, weights {weights.sha256[:8]}"
-    return f"{named} ({size}): evaluated, not trained here{said}"
+    return f"{named} ({size}): evaluated, nothing was trained{said}"
 
 
 def rows_of(record: TrainingRecord | EvaluatedRecord, the_task: Task) -> list[Row]:

@@ -30,6 +30,7 @@ from statetrack.training.evaluate import GENERALISE, NO_STREAM
 from statetrack.training.evaluated import Evaluated
 from statetrack.training.further import UNTOLD, Tick, Wanted, grown, measured
 from statetrack.training.own_models import blaming_own, check_given
+from statetrack.training.result import Result
 from statetrack.training.run import check_length, check_numbers, pick_device
 from statetrack.training.weight_file import WeightFile, check_not_nan, load_into, look_at, sha256_of
 from statetrack.training.weights import built, check_size_fits, frozen, subject_of
@@ -40,22 +41,23 @@ MOST_LENGTH = 2**20  # of whole rows, which a model runs in one piece
 
 @refusing_unknown
 def evaluate(
-    task: Task | str, model: nn.Module | str | None = None, *, weights: Path | str | None = None,
+    task: Task | str, model: nn.Module | Result | str | None = None, *, weights: Path | str | None = None,
     lengths: Sequence[int] | int | None = None, stream: int = 0, words: int | None = None, trained: int | None = None,
-    seed: int = 0, out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
+    seed: int | None = None, out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
     tick: Tick | None = None,
 ) -> Evaluated:  # fmt: skip
     """Test weights that exist on a task: nothing is trained, and they are left as they are.
 
     task      a task's text, "txc" or "fsm[k=5]", or a task: `st.task("txc")`
-    model     a torch module that maps ids (B, T) to logits (B, T, classes); or the name of the model that `weights` are
-              of, "gru[hidden=32]" or "file.py:Class". A file that statetrack wrote says itself which model it is of
+    model     a torch module that maps ids (B, T) to logits (B, T, classes); the `Result` of `st.train`, which knows
+              `trained` and `seed` itself; or the name of the model that `weights` are of, "gru[hidden=32]" or
+              "file.py:Class". A file that statetrack wrote says itself which model it is of
     weights   a safetensors file with the tensors of the model by their names
     lengths   of the rows to test on; None: 1, 2, 4, 8 and 16 times `trained`
     stream    also test on a stream of so many steps; the module needs `initial_state` and `forward_from` or `step`
     words     tokens of hard words to test on; None: as is usual on the device; 0: none
     trained   the length that the weights were trained on, if you know it; 64 stands in for it
-    seed      of the test rows, which share none with those that statetrack trains on
+    seed      of the test rows, which share none with those that statetrack trains on; None: that of the result, or 0
     out       a folder for the record, which says that nobody here trained these weights; what is there already is not
               measured again. A module needs a name for that: give "file.py:Class" and `weights`
     device    "auto" (where the module is; for a name the GPU where there is one), "cpu" or "cuda"
@@ -71,6 +73,10 @@ def evaluate(
     [(8, 1.0, 0.5), (4096, 1.0, 0.5)]
     """
     the_task = given_task(task, kept=out is not None)
+    if isinstance(model, Result):
+        known, model = model.cell, model.model
+        trained, seed = trained or known.length, known.seed if seed is None else seed
+    seed = 0 if seed is None else seed
     file = look_at(weights) if weights is not None else None
     if trained is None and file is not None and file.cell is not None:
         trained = file.cell.length

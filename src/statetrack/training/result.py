@@ -70,7 +70,7 @@ class Result(Measured):
         return Card(
             f"{_called(record.cell)}, seed {record.cell.seed}: {_verdict(record)}",
             [Table(HEADERS, lengths_shown(rows))], [f"{size}; {took}{', there before' if self.found else ''}"],
-            [*reasons(rows), f"hard words: {record.on_words}"],
+            [*reasons(rows), record.on_words_alone],
         )  # fmt: skip
 
     def contents(self) -> tuple[list[TrainingRecord], list[Any]]:

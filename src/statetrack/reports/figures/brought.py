@@ -1,8 +1,8 @@
-"""How far weights are right that were brought and not trained here."""
+"""How far weights are right that were evaluated and not trained."""
 
 from __future__ import annotations
 
-from statetrack.formatting import plural
+from statetrack.formatting import plural, verb
 from statetrack.reports.brought import APART, tested
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
@@ -20,10 +20,10 @@ def brought(view: View) -> Figure | None:
     tip = charts.tips("model", "seed", "tested", "accuracy", "low", "high", "floor", "of")
     layers = [*charts.floor_layers(x, y), *charts.lines(series, x, y, tip, ("seed", "trained"))]
     return Figure(
-        f"{where}: weights that were not trained here",
-        f"Weights that were brought and tested. {APART} The accuracy is that of the last 32 positions of rows, along a "
+        f"{where}: weights that were only evaluated",
+        f"Weights that were tested as they are. {APART} The accuracy is that of the last 32 positions of rows, along a "
         "stream of the last 1,024 before the mark (logarithmic axis); the dashed line is the floor.",
         f"Accuracy at the end of rows up to {max(row['tested'] for row in rows):,} steps on {where} of "
-        f"{plural(len(series), 'network')} that were not trained here.",
+        f"{plural(len(series), 'network')} that {verb(len(series), 'was', 'were')} only evaluated.",
         rows, {"data": DATA, "height": charts.height(series), "layer": layers},
     )  # fmt: skip
