@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 from dataclasses import fields
 from pathlib import Path
@@ -20,15 +21,20 @@ BLOCK: dict[str, Any] = {"tasks": ["txc"], "subjects": ["mlp[hidden=4]", "gru[hi
 
 
 @pytest.mark.needs("torch")
-@pytest.mark.parametrize("name", ["train", "evaluate", "diagnose", "sweep", "ask", "load", "report"])
+@pytest.mark.parametrize(
+    "name", ["train", "train_many", "evaluate", "diagnose", "certify", "sweep", "ask", "load", "report"]
+)
 def test_every_argument_is_named_and_explained(name: str) -> None:
     call = getattr(st, name)
     parameters = inspect.signature(call).parameters
     assert " at 0x" not in str(inspect.signature(call))  # no function stands there by its address
     assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
     told = inspect.getdoc(call) or ""
-    assert [each for each in parameters if each not in told] == []
-    assert ">>>" in told
+    all_told = told + (inspect.getdoc(st.train) or "") if "`train` says" in told else told
+    assert [each for each in parameters if each not in all_told] == []
+    examples = doctest.DocTestParser().get_examples(told)
+    assert examples
+    assert not any(each.exc_msg for each in examples)  # they show what works
 
 
 def test_nothing_of_a_sweep_or_of_the_rules_is_missing() -> None:

@@ -48,9 +48,11 @@ def load(folder: Path | str, *, trust: str | Iterable[str] = (), trust_code: boo
         results.figure("txc-generalisation").save("figure.pdf")
         results.report()                              # the HTML page
 
-    >>> load("nowhere")
-    Traceback (most recent call last):
-    statetrack.errors.BadInput: nowhere is not there; a folder of results is needed
+    >>> from tempfile import mkdtemp
+    >>> from statetrack.asking import ask
+    >>> asked = ask("s3", solver="window-4", samples=2, length=10, out=(folder := mkdtemp()))
+    >>> load(folder).where(task="s3_composition", seed=1).records
+    (<AskedRecord s3_composition, window-4, length 10, seed 1: done, 4 right before the first error, ended: wrong>,)
     """
     path = Path(folder)
     store = Store.existing(path)

@@ -50,9 +50,11 @@ def sweep(
         results = st.sweep({"tasks": ["txc"], "subjects": ["gru", "mlp"], "lengths": [16], "seeds": 3}, "results")
         results.figure()
 
-    >>> sweep("dmo", "results")
-    Traceback (most recent call last):
-    statetrack.errors.BadInput: unknown sweep or .yaml file 'dmo'; did you mean demo?
+    >>> from tempfile import mkdtemp
+    >>> block = {"tasks": ["s3"], "subjects": ["ask:none window-4"], "lengths": [10], "seeds": 2, "protocol": "ask"}
+    >>> results = sweep(block, mkdtemp(), workers=0)
+    >>> [(cell.task, cell.subject, cell.seed) for cell in results.cells]
+    [('s3_composition', 'window-4', 0), ('s3_composition', 'window-4', 1)]
     """
     trusted = (trust,) if isinstance(trust, str) else tuple(trust)
     options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds, cell_seconds)

@@ -81,9 +81,12 @@ def report(
 
         st.report("results", figures="paper").html
 
-    >>> report("nowhere")
-    Traceback (most recent call last):
-    statetrack.errors.BadInput: nowhere is not there; a folder of results is needed
+    >>> from tempfile import mkdtemp
+    >>> from statetrack.asking import ask
+    >>> asked = ask("s3", solver="window-4", samples=2, length=10, out=(folder := mkdtemp()))
+    >>> written = report(folder, title="An example")
+    >>> written.html.name, written.page.title, written.page.summary[0]
+    ('report.html', 'An example', '1 subject asked in 2 episodes.')
     """
     html = Path(out) if out is not None else Path(folder) / "report.html"
     if html.suffix.lower() not in (".html", ".htm"):
