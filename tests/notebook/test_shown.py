@@ -35,6 +35,27 @@ def test_a_long_table_is_cut_and_says_so() -> None:
     assert Card("title", below=["end"]).text() == "title\n\nend"
 
 
+def test_a_task_says_what_it_is_and_works_an_example() -> None:
+    class Printer:
+        told = ""
+
+        def text(self, told: str) -> None:
+            self.told += told
+
+    printer = Printer()
+    task = st.task("track_the_stat.median[ask=end]")
+    task._repr_pretty_(printer, cycle=False)
+    title, what, sizes, _, _, inputs, answer = printer.told.splitlines()
+    batch = task.sample(8, 1, split="test")
+    assert title == "track_the_stat.median[ask=end]: running median"
+    assert what.startswith("The median of the numbers so far")
+    assert sizes == "inputs: 100; classes of answers: 199"
+    assert inputs.split()[1:] == [str(symbol) for symbol in batch.inputs[0]]
+    assert answer.split()[1:] == [f"{task.answers(batch.inputs)[0, -1]:g}"]
+    assert "<b>txc: parity</b>" in st.task("txc")._repr_html_()
+    assert repr(st.task("txc")).startswith("TXC(")
+
+
 def test_a_record_is_one_line() -> None:
     whole = record()
     assert repr(whole) == (

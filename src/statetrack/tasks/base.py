@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from statetrack import spec
+from statetrack.display import Card, Table
 from statetrack.errors import BadInput
+from statetrack.formatting import without_hash
 from statetrack.own_code import HASH
 from statetrack.tasks import draws
 from statetrack.tasks.facts import TaskFacts
@@ -34,6 +36,7 @@ MAX_LENGTH = 2**24
 MAX_VALUES = 2**31  # rows times length of one call
 MAX_SEED = 2**63 - 1  # what a whole number of a data file can hold
 SPLITS = ("train", "validation", "test")
+SHOWN = 8  # inputs of the row that a notebook shows
 
 Ints = NDArray[np.int32]
 
@@ -153,7 +156,7 @@ class Task(ABC):
     @property
     def instruction(self) -> str:
         """What is asked, in words; by default the first paragraph of the docstring."""
-        return " ".join((inspect.getdoc(type(self)) or self.name).partition("\n\n")[0].split())
+        return self._first_words
 
     @property
     def example(self) -> tuple[int, ...] | None:
@@ -267,6 +270,26 @@ class Task(ABC):
     def answers(self, inputs: ArrayLike) -> NDArray[Any]:
         """The real value of the answer after every input."""
         return self.value(self.targets(inputs))
+
+    @property
+    def _first_words(self) -> str:
+        return " ".join((inspect.getdoc(type(self)) or self.name).partition("\n\n")[0].split())
+
+    def _card(self) -> Card:
+        batch = self.sample(SHOWN, 1, split="test")
+        inputs = [self.symbol_text(symbol) for symbol in batch.inputs[0].tolist()]
+        asked = zip(batch.targets[0].tolist(), batch.mask[0])
+        answers = [self.answer_text(target) if due else "" for target, due in asked]
+        example = Table(["t", *map(str, range(1, SHOWN + 1))], [["input", *inputs], ["answer", *answers]])
+        sizes = f"inputs: {self.inputs:,}; classes of answers: {self.outputs:,}"
+        return Card(f"{without_hash(self.name)}: {self.title}", [example], [self._first_words, sizes])
+
+    def _repr_html_(self) -> str:
+        return self._card().html()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """At IPython's prompt; `repr` stays what builds the same task again."""
+        printer.text(self._card().text())
 
     def _mask(self, run: Run, ends: bool) -> NDArray[np.uint8]:
         mask = run.defined.astype(np.uint8)
