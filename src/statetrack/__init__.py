@@ -6,7 +6,7 @@
     group  = st.group("psl3_4")
     model  = st.model("e88-gain-1l", inputs=task.inputs, outputs=task.outputs)
     result = st.train(task, model, length=64, seed=0)                 # train_many for several seeds
-    found  = st.evaluate(task, result.model, lengths=[64, 1024], stream=65536)
+    found  = st.evaluate(task, result, lengths=[64, 1024], stream=65536)
     diagnosis = st.diagnose(task, result)
     proof  = st.certify(task, result)                                 # for ever, until which word, or open
     asked  = st.ask("track_the_stat.median", "hf:PATH", samples=20)
