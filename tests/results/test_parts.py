@@ -188,6 +188,9 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert files == [part_name(Path("a.tar"), number + 1, len(files)) for number in range(len(files))]
     assert main(["unpack", *reversed(files), "back"]) == 0
     assert main(["unpack", files[1], "again"]) == 0
+    capsys.readouterr()
+    assert main(["unpack", "a.tar", "never"]) == 2
+    assert capsys.readouterr().err.endswith(f"; it was packed in parts: name one of them, {files[0]}\n")
     assert contents(tmp_path / "back") == contents(tmp_path / "again") == before
     for size, wrong in (("15X", "size '15X' should be a number of bytes"), ("1k", "parts below 1,000 bytes are too")):
         assert main([*line[:-1], size]) == 2

@@ -247,11 +247,19 @@ def _found(path: Path) -> Part:
     try:
         part = look(path)
     except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}{_in_parts(path)}") from error
     named = _NAME.fullmatch(path.name)
     if part is None and named:
         raise BadInput(f"{path} (part {int(named['number'])} of {int(named['count'])}) is damaged; nothing was taken")
     return part or Part(path)
+
+
+def _in_parts(path: Path) -> str:
+    """Where an archive of this name was packed in parts, that one of them is to be named."""
+    names = [other.name for other in path.absolute().parent.glob("*")]
+    found = [named for named in map(_NAME.fullmatch, names) if named and named["stem"] + named["ending"] == path.name]
+    first = min((named[0] for named in found), default=None)
+    return f"; it was packed in parts: name one of them, {path.with_name(first)}" if first else ""
 
 
 def _completed(parts: dict[int, Part]) -> list[Part]:
