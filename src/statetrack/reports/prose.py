@@ -125,6 +125,8 @@ def _elsewhere(runs: Sequence[TrainedCell]) -> str:
     if not wrong:
         return ""
     lowest, kind, run = wrong[0]
+    if tried == 1:
+        return f" {run.model} solves random rows; on “{kind}” {shown(lowest)} of its answers are right."
     return (
         f" Of {plural(tried, 'network')} that solved random rows {len(wrong)} {verb(len(wrong))} below 99 % on other "
         f"rows, at worst {run.model}: {shown(lowest)} on “{kind}”."
@@ -138,6 +140,8 @@ def _broken(runs: Sequence[TrainedCell]) -> str:
     if not words:
         return ""
     _, model, word = min(words)
+    if len(solved) == 1:
+        return f" {model} solves random rows, and is broken by the word {word}."
     return (
         f" Of {plural(len(solved), 'network')} that solved random rows and met hard words {len(words)} "
         f"{verb(len(words))} broken by one: {model} by {word}."
