@@ -148,6 +148,19 @@ def test_interrupted_it_says_what_is_kept(
     assert said.endswith(f"evaluate {tmp_path} --lengths 6 --device cpu")
 
 
+def test_interrupted_in_the_first_cell_it_says_that_nothing_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_many("txc", MODEL, length=4, seeds=[0, 1], settings=SHORT, out=tmp_path, words=0, device="cpu")
+
+    def interrupted(*given: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder, "measured", interrupted)
+    assert main(["evaluate", str(tmp_path), "--lengths", "6", "--device", "cpu"]) == 130
+    assert "interrupted; no cell was measured yet; start again with: " in capsys.readouterr().err.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

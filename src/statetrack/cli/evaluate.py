@@ -180,6 +180,8 @@ def _of_folder(folder: Path, wanted: Wanted, keys: tuple[str, ...], device: str,
             move(line, completed=tally.done, total=tally.total, description=f"{tally.part}; {now}")
 
         def kept() -> Interrupted:
+            if not last.done:
+                return Interrupted("no cell was measured yet", goes_on=False)
             grown = plural(last.grown, "record", "has grown and is", "have grown and are")
             return Interrupted(f"{grown} kept, {last.done} of {plural(last.total, 'cell')} looked at")
 
