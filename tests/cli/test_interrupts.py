@@ -165,3 +165,16 @@ def test_diagnosing_says_how_many_cells_are_diagnosed(
         assert main(words) == 130
         assert f"interrupted; {kept}" in said(capsys)
         monkeypatch.undo()
+
+
+def test_certifying_says_how_many_cells_are_certified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from statetrack.certificates import folder
+
+    train_many("txc", MODEL, length=8, seeds=[0, 1], settings=SHORT, words=0, out=tmp_path)
+    for at, kept in ((1, "no cell was certified yet; start again"), (2, "1 of 2 cells are certified and kept in ")):
+        monkeypatch.setattr(folder, "_one", interrupting(folder._one, at, []))
+        assert main(["certify", str(tmp_path), "--seconds", "1"]) == 130
+        assert f"interrupted; {kept}" in said(capsys)
+        monkeypatch.undo()

@@ -130,6 +130,8 @@ def _of_folder(folder: Path, keys: tuple[str, ...], seconds: float, prune: bool,
             move(f"{tally.done} of {tally.total}, {now}", completed=tally.done, total=tally.total, description=now)
 
         def kept() -> Interrupted:
+            if not last.done:
+                return Interrupted("no cell was certified yet", goes_on=False)
             return Interrupted(f"{last.done} of {plural(last.total, 'cell')} are certified and kept in {folder}")
 
         with telling(kept):
