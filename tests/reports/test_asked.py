@@ -91,3 +91,9 @@ def test_vega_lite_draws_them(tmp_path: Path) -> None:
     asked(tmp_path, Rules(compat=True), samples=2)
     for name in ("asked-lasted", "asked-violations"):
         assert vega.drawings(figures(tmp_path)[name])
+
+
+def test_where_only_language_models_were_asked_the_page_opens_with_what_they_did(tmp_path: Path) -> None:
+    """No prediction speaks of them: a first tab that says so and nothing else is in the way."""
+    asked(tmp_path, Rules(compat=True))
+    assert [section.title for section in page_of(tmp_path).sections] == ["track_the_stat.mode", "About this run"]

@@ -117,7 +117,8 @@ def _notices(folder: Folder) -> list[str]:
     return made
 
 
-def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> Section:
+def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> Section | None:
+    """None where only language models were asked, whom no prediction speaks of: the page opens with what they did."""
     blocks: list[Block] = [*catalogue.overall(folder)]
     if lines:
         several = len({run.protocol for run in folder.runs}) > 1
@@ -136,6 +137,8 @@ def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequenc
             f"{DOCUMENTS} What they say here of these models and tasks cannot be true, for the reason beside it; "
             "results have no say in it.", True,
         ))  # fmt: skip
+    if not blocks and folder.episodes:
+        return None
     if not blocks:
         return Section("verdicts", "Verdicts", ["There is nothing to judge yet."], [])
     lead = (
