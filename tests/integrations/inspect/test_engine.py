@@ -115,6 +115,18 @@ def test_failed_calls_are_counted(served):
     assert (first.failed_calls, second.failed_calls, second.failure) == (1, 2, None)
 
 
+def test_the_clients_library_does_not_ask_again_behind_our_back(served):
+    """A server need not say `x-should-retry: false`: each request that brings nothing is counted, and there are no
+    more of them than `max_retries` allows."""
+    bare = {"status": 500, "body": b""}
+    server, asked = served(lambda n, body: bare if n in (0, 2, 3) else good("[mode: 85]"))
+    counts = [asked.replies([request()])[0].failed_calls for _ in range(2)]
+    assert (counts, len(server.bodies)) == ([1, 2], 5)
+    down, asked = served(lambda n, body: bare, max_retries=1)
+    [reply] = asked.replies([request()])
+    assert (reply.failure, reply.failed_calls, len(down.bodies)) == ("server", 2, 2)
+
+
 def test_many_at_once_come_back_in_order(served):
     first = {i: dialogue(task("track_the_stat.mode"), Rules(), i, 8).turns[0].text for i in range(12)}
     _, asked = served(lambda n, body: good(f"[mode: {body['messages'][-1]['content']}]"))

@@ -111,6 +111,7 @@ class InspectEngine:
     async def _once(self, request: Request) -> Attempt:
         # Inspect's own retries are off: they know nothing of empty, cut-off and malformed replies.
         config = GenerateConfig(max_tokens=request.room, max_retries=0)
+        _try_once(self.model.api)
         try:
             output = await self.model.generate(MessageHistory().of(request.messages), config=config)
         except Exception as error:  # a provider may raise anything over a malformed reply
@@ -123,6 +124,14 @@ class InspectEngine:
         if wanted is not None:
             return min(max(wanted, 0.0), LONGEST_WAIT)
         return min(self.wait * 2 ** (tried - 1), LONGEST_WAIT) * random.uniform(0.5, 1.5)
+
+
+def _try_once(api: Any) -> None:
+    """Keep the provider's client from asking again by itself, as OpenAI's and Anthropic's do two times: such requests
+    would be in nobody's count, and a server would be asked three times as often as `max_retries` says."""
+    client: Any = getattr(api, "client", None)  # a provider may open a new one
+    if isinstance(getattr(client, "max_retries", None), int):
+        client.max_retries = 0
 
 
 def engine(text: str, batch: int = 16, wait: float = FIRST_WAIT, **options: Any) -> InspectEngine:
