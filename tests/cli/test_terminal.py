@@ -64,7 +64,7 @@ def test_results_fit_80_columns(tmp_path: Path, terminal: Terminal, capsys: pyte
     shown = lines(capsys)
     assert max(map(len, shown)) <= 80
     assert not any("…" in line for line in shown)
-    headings = [f"txc, {name}, {protocol}" for name in (LONG, "own.py:Counter[width=8]")
+    headings = [f"txc, {name}, {protocol}, 1 parameter" for name in (LONG, "own.py:Counter[width=8]")
                 for protocol in ("curriculum", "design")]  # fmt: skip
     assert [line for line in shown if line.startswith("txc")] == headings
     rows = [line.split() for line in shown if "diverged" in line]
@@ -72,8 +72,8 @@ def test_results_fit_80_columns(tmp_path: Path, terminal: Terminal, capsys: pyte
     assert rows == [["8", *numbers], ["16", *numbers, "1", "(0", "1", "1", "0", "..."]] * 4
     terminal(200)
     assert main(["results", str(tmp_path / "out")]) == 0
-    assert lines(capsys)[0].split() == ["task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor",
-                                        "tail_accuracy", "solved", "broken", "by"]  # fmt: skip
+    assert lines(capsys)[0].split() == ["task", "subject", "protocol", "size", "length", "seed", "status", "accuracy",
+                                        "floor", "tail_accuracy", "solved", "broken", "by"]  # fmt: skip
 
 
 def test_names_are_short_for_people_and_whole_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

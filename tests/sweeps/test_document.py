@@ -125,6 +125,44 @@ def test_a_length_beyond_a_models_positions_is_refused() -> None:
         from_blocks("long", [{"tasks": ["txc"], "subjects": ["transformer"], "lengths": [999_999]}])
 
 
+MATCHED = [{"tasks": ["s3", "a5"], "subjects": ["gru", "e88-gain-1l"], "lengths": [4], "match": {"parameters": "100k"}}]
+
+
+def test_a_block_may_ask_for_models_of_one_size() -> None:
+    cells = from_blocks("sized", MATCHED).cells
+    assert [cell.subject for cell in cells] == [
+        "gru[hidden=127]", "e88-gain-1l[dim=48]", "gru[hidden=116]", "e88-gain-1l[dim=45]"
+    ]  # fmt: skip
+    assert len({cell.key for cell in cells}) == 4
+    written_out = [{"tasks": [cell.task], "subjects": [cell.subject], "lengths": [cell.length]} for cell in cells]
+    assert from_blocks("sized", written_out).cells == cells  # a cell does not know how its width was chosen
+    there = [block | {"match": {"parameters": "100k", "task": "a5"}} for block in MATCHED]
+    assert {cell.subject for cell in from_blocks("sized", there).cells} == {"gru[hidden=116]", "e88-gain-1l[dim=45]"}
+
+
+WRONG_MATCH = [
+    ("match: {parameters: many}", "line 8: parameters=many should be a number such as 100k"),
+    ("match: 100k", "line 8: match '100k' should say parameters=100k"),
+    ("match: {parameters: 300}", "line 6: MLP has no hidden with 300 parameters, within 2%; nearest: "),
+    ("match: {parameters: 1k, task: s99}", "line 6: unknown task 's99'"),
+    ("settings: {match: 100k}", "line 8: match stands beside settings, and not in them"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG_MATCH)
+def test_a_wrong_match_is_refused_with_its_line(text: str, said: str, tmp_path: Path) -> None:
+    file = "name: small\ntasks: [txc]\nlengths: [8]\nblocks:\n  - seeds: 1\n    subjects: [MLP]\n\n    " + text
+    with pytest.raises(BadInput) as caught:
+        read(written(tmp_path, file))
+    assert said in str(caught.value)
+
+
+def test_a_language_model_has_no_width() -> None:
+    block = {"tasks": ["s3"], "subjects": ["ask:none random"], "lengths": [4], "protocol": "ask"}
+    with pytest.raises(BadInput, match="match is for models that are trained"):
+        from_blocks("asked", [block | {"match": {"parameters": "100k"}}])
+
+
 def test_an_unknown_sweep_has_near_matches() -> None:
     with pytest.raises(BadInput, match=r"unknown sweep or \.yaml file 'desing'; did you mean design"):
         read("desing")

@@ -29,9 +29,9 @@ from statetrack.asking.tokens import THOUGHTS
 from statetrack.asking.wording import wording
 from statetrack.errors import BadInput, unknown
 from statetrack.own_code import pinned
-from statetrack.results.cell import ASK, Cell
+from statetrack.results.cell import ASK, MATCH, Cell
 from statetrack.results.history import Measured
-from statetrack.results.kinds import CellRequest, SeedGroup, checking
+from statetrack.results.kinds import CellRequest, SeedGroup, WrongPart, checking
 from statetrack.results.records import FAILED, SKIPPED, AskedRecord, Record, no_result
 from statetrack.results.store import Store
 from statetrack.tasks import Task, trusted_task
@@ -51,6 +51,8 @@ def describe(task: str, subject: str, length: int, seed: int, protocol: str, set
     with checking("protocol"):
         if protocol != ASK:
             raise BadInput(f"{subject} is asked: protocol {protocol!r} should be {ASK!r}")
+    if MATCH in settings:
+        raise WrongPart(MATCH, "match is for models that are trained")
     with checking("settings"):
         forced = settings.pop(FORCED, False)
         rules = _rules(settings | words)

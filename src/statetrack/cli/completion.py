@@ -64,6 +64,10 @@ def groups(incomplete: str) -> list[str]:
     return beginning(catalogue(), incomplete)
 
 
+def sizes(incomplete: str) -> list[str]:
+    return beginning(["parameters=100k", "parameters=1m"], incomplete)
+
+
 def sweeps(incomplete: str) -> list[str]:
     from statetrack.sweeps.document import shipped
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from statetrack.asking.external import External
     from statetrack.results import Store
 
-SHOWN = ("task", "subject", "protocol", "length", "seed", "status", "accuracy", "floor", "tail_accuracy", "solved")
+SIZE = "size"  # its parameters, and the numbers in its state
+SHOWN = ("task", "subject", "protocol", SIZE, "length", "seed", "status", "accuracy", "floor", "tail_accuracy",
+         "solved")  # fmt: skip
 BROKEN, FOR_EVER = "broken by", "for ever"
 SHOWN_LONG = ("task", "model", "protocol", "trained", "seed", "of", "tested", "case", "accuracy", "low", "high",
               "floor", "end_accuracy", "solved")  # fmt: skip
@@ -64,12 +66,12 @@ def command(
         _print(SHOWN_LONG, [row | _floor(row) for row in table])
         return
     protocols = protocols_told_apart(record.cell for record in store.records() if record.cell.key in trained)
-    table = [row | {"protocol": protocols.get(row["key"])} for row in table]
+    table = [row | {"protocol": protocols.get(row["key"]), SIZE: _size(row)} for row in table]
     shown = [print_asked(store), bool(trained), print_external(found)]
     if trained:
         told = [row | {BROKEN: shortened(row.get("words.broken_by", ""), 14), FOR_EVER: row.get("for_ever.standing")}
                 for row in table if row["key"] in trained]  # fmt: skip
-        _print((*SHOWN, BROKEN, *([FOR_EVER] if any(row[FOR_EVER] for row in told) else [])), told)
+        _print((*SHOWN, BROKEN, *([FOR_EVER] if any(row[FOR_EVER] for row in told) else [])), told, SHARED + 1)
     if not print_brought(store) and not any(shown):
         say(f"{folder} holds no results yet")
 
@@ -148,11 +150,22 @@ def _floor(row: dict[str, Any]) -> dict[str, Any]:
     return {"floor": row["end_floor"] if row["of"] == "stream" else row["floor"]}
 
 
-def _print(columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+def _size(row: dict[str, Any]) -> str:
+    """
+    >>> _size({"parameters": 9098, "state_size": 256}), _size({})
+    ('9,098 parameters, state 256', '')
+    """
+    if row.get("parameters") is None:
+        return ""
+    state = row.get("state_size")
+    return plural(row["parameters"], "parameter") + ("" if state is None else f", state {state:,}")
+
+
+def _print(columns: Sequence[str], rows: list[dict[str, Any]], shared: int = SHARED) -> None:
     called = [column for column in ("task", "subject", "model") if column in columns]
     names = {column: short_names(row[column] for row in rows) for column in called}
     named = [row | {column: names[column][row[column]] for column in names} for row in rows]
-    print_table(columns, [[_short(row.get(column)) for column in columns] for row in named], SHARED)
+    print_table(columns, [[_short(row.get(column)) for column in columns] for row in named], shared)
 
 
 def _short(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from statetrack.cli import completion
 from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import ModelText, TaskText
 from statetrack.cli.output import print_json, print_table, say
@@ -37,6 +38,13 @@ def command(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another number for the protocol: --set batch=64")
     ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            help="Choose the model's width for so many parameters: parameters=100k; with task=T, as many as on T.",
+            autocompletion=completion.sizes,
+        ),
+    ] = None,
     stream: Annotated[int, typer.Option(help="Also evaluate on a stream of this many steps.")] = 0,
     words: Annotated[
         int | None, typer.Option(help="Tokens of hard words to test on: 0 for none; by default the usual number.")
@@ -48,6 +56,7 @@ def command(
     """Train a model on a task, then test it at its length, beyond it and off its data.
 
     Example: statetrack train txc e88-gain-1l-small --length 64 --seeds 3 --stream 65536 --out results
+    Example: statetrack train s5 gru --length 32 --match parameters=100k --out results
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise BadInput(f"--seeds {seeds} should lie in 1..{MOST_SEEDS}")
@@ -62,7 +71,7 @@ def command(
 
         results = train_many(
             task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol=protocol, settings=changes,
-            stream=stream, words=words, out=out, device=device, progress=True, 
+            match=match, stream=stream, words=words, out=out, device=device, progress=True, 
             report=lambda run: seen.update(run=run),
         )  # fmt: skip
     if as_json:

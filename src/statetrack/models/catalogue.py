@@ -51,6 +51,7 @@ class ModelEntry:
     gated: bool = False
     bias: bool = True
     cell: str = ""
+    finer: str = ""  # one that changes the number of its parameters in smaller steps
 
     def __post_init__(self) -> None:
         for fact in FACTS:
@@ -95,6 +96,7 @@ def _mamba2() -> Iterator[ModelEntry]:
                 f"{about}, eigenvalues in [-1,1]" if negative else about,
                 {"layers": layers, "d_model": 64, "d_state": 16, "negative": negative}, "mamba2",
                 "signed-diagonal" if negative else "diagonal", "d_model", whole if negative else "",
+                finer="d_state",
             )  # fmt: skip
 
 
@@ -163,6 +165,7 @@ def _transformers() -> Iterator[ModelEntry]:
         yield ModelEntry(
             name, "statetrack.models.transformer:Transformer", f"4 layers of 64, {about} positions",
             {"layers": 4, "heads": 4, "dim": 64, "rotary": about == "rotary"}, "transformer", "attention", "dim",
+            finer="feed",
         )  # fmt: skip
 
 

@@ -55,31 +55,34 @@ def rotate(x: Tensor, past: int) -> Tensor:
 
 
 class FeedForward(Mixer):
-    """W_2 gelu(W_1 x), four times as wide inside."""
+    """W_2 gelu(W_1 x)."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, inside: int) -> None:
         super().__init__()
-        self.up, self.down = Linear(dim, 4 * dim), Linear(4 * dim, dim)
+        self.up, self.down = Linear(dim, inside), Linear(inside, dim)
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         return self.down(F.gelu(self.up(x))), ()
 
 
 class Transformer(Stack):
-    """Layers of attention and a feed-forward net, each after an RMSNorm and with a residual."""
+    """Layers of attention and a feed-forward net, each after an RMSNorm and with a residual. `feed` is the width inside
+    the latter, four times `dim` where it is not given.
+    """
 
     recurrent = False
 
     def __init__(
         self, *, inputs: int, outputs: int, layers: int = 4, heads: int = 4, dim: int = 64, positions: int = 2048,
-        rotary: bool = False,
+        rotary: bool = False, feed: int | None = None,
     ) -> None:  # fmt: skip
-        whole_numbers(inputs=inputs, layers=layers, heads=heads, dim=dim, positions=positions)
+        feed = 4 * dim if feed is None else feed
+        whole_numbers(feed=feed, inputs=inputs, layers=layers, heads=heads, dim=dim, positions=positions)
         if dim % heads or (rotary and dim // heads % 2):
             raise BadInput(f"dim {dim} cannot be shared among {heads} heads of {'even' if rotary else 'whole'} width")
         mixers: list[Mixer] = []
         for _ in range(layers):
-            mixers += [Attention(dim, heads, positions, rotary), FeedForward(dim)]
+            mixers += [Attention(dim, heads, positions, rotary), FeedForward(dim, feed)]
         super().__init__(inputs, outputs, dim, mixers)
         self.positions = positions
         self.place = None if rotary else nn.Parameter(0.02 * torch.randn(positions, dim))

@@ -15,6 +15,7 @@ from typing import Any
 TRAIN, EVALUATE, ASK = "train", "evaluate", "ask"
 WEIGHTS = "weights"  # in the protocol of weights that are brought: their hash
 STREAM, WORDS = "stream", "words"  # settings of a block of a sweep that say how a cell is evaluated besides
+MATCH = "match"  # what stands in a block of a sweep for the size of its models
 
 _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 

@@ -33,14 +33,14 @@ import yaml
 
 from statetrack import plain_yaml, trust
 from statetrack.errors import BadInput, shortened, unknown
-from statetrack.results.cell import ASK
+from statetrack.results.cell import ASK, MATCH
 from statetrack.results.kinds import WrongPart
 from statetrack.results.plans import PlannedCell, Sweep, united
 from statetrack.sweeps.kinds import KINDS, code_named, load, module_of
 
 SHIPPED = Path(__file__).parent / "shipped"
 PRODUCT = ("tasks", "subjects", "lengths", "seeds")
-KEYS = (*PRODUCT, "protocol", "settings", "note", "resources")
+KEYS = (*PRODUCT, "protocol", "settings", MATCH, "note", "resources")
 MOST_NAME = 200  # bytes: that of a file, with its ending
 MOST_CELLS = 100_000  # of one sweep
 MODEL = "{model}"  # stands for each model that the caller names
@@ -158,6 +158,9 @@ def _block(
             raise document.wrong(at(key), f"{key} should be a mapping, such as {{batch: 64}}")
     _check_settings(document, at("settings"), settings)
     _check_resources(document, at("resources"), resources)
+    if MATCH in settings:
+        raise document.wrong(at("settings"), f"{MATCH} stands beside settings, and not in them")
+    settings = settings | ({MATCH: whole[MATCH]} if MATCH in whole else {})
     protocol = whole.get("protocol", "curriculum")
     if not isinstance(protocol, str):
         raise document.wrong(at("protocol"), f"protocol {shortened(protocol)} should be the name of a protocol")

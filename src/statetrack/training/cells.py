@@ -1,7 +1,7 @@
 """Cells whose subject is a model that is trained: `run_job` on the seeds of one (task, model, length, protocol).
 
 Settings of a block are numbers of the protocol, and how each cell is evaluated besides: `stream`, on how many steps,
-and `words`, on hard words of how many tokens (0: none).
+and `words`, on hard words of how many tokens (0: none). Its `match` is the size that its models are to have.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import torch
 
 from statetrack import plain_yaml
 from statetrack.errors import BadInput
+from statetrack.models.matching import Match
 from statetrack.own_code import pinned
 from statetrack.results import Cell, Record, Store, TrainingRecord
-from statetrack.results.cell import STREAM, WORDS
+from statetrack.results.cell import MATCH, STREAM, WORDS
 from statetrack.results.history import Measured
 from statetrack.results.kinds import CellRequest, SeedGroup, checking
 from statetrack.tasks import Task, trusted_task
@@ -26,15 +27,18 @@ from statetrack.training.costs import cost_of, rules_of, step_of, what_it_took
 from statetrack.training.memory import hand_back
 from statetrack.training.protocol import Protocol, fuse_from, protocol
 from statetrack.training.run import Job, cell_protocol, check_length, check_numbers, pick_device, run_job
-from statetrack.training.weights import built
+from statetrack.training.weights import built, of_size
 
 
 def describe(task: str, subject: str, length: int, seed: int, protocol: str, settings: dict[str, Any]) -> CellRequest:
     """The cell, in the words that training uses for it."""
     with checking("tasks"):
         the_task = _task(pinned(task))
+    with checking(MATCH):
+        match = Match.read(settings.pop(MATCH)) if MATCH in settings else None
     with checking("subjects"):
-        name, positions, _ = _model(pinned(subject), the_task.name)
+        sized = pinned(subject) if match is None else of_size(subject, the_task, match)
+        name, positions, _ = _model(sized, the_task.name)
     with checking("lengths"):
         check_numbers(length, [seed], 0)
         _check_length(the_task.name, name, positions, length)

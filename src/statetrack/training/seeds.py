@@ -13,6 +13,7 @@ from statetrack import trust
 from statetrack.errors import refusing_unknown
 from statetrack.files import check_writable
 from statetrack.formatting import without_hash
+from statetrack.models.matching import Match
 from statetrack.own_code import addresses
 from statetrack.results import Cell
 from statetrack.results.store import kept_in
@@ -24,7 +25,7 @@ from statetrack.training.protocol import Protocol, fuse_from
 from statetrack.training.protocol import protocol as protocol_of
 from statetrack.training.result import Result, Results
 from statetrack.training.run import Job, Tick, cell_protocol, check_numbers, checkpoint_path, pick_device, run_job
-from statetrack.training.weights import subject_of
+from statetrack.training.weights import of_size, subject_of
 
 Told = TypeVar("Told")
 
@@ -43,7 +44,8 @@ def train(
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
     noise_kind: str | None = None,
     hard_rows: float | None = None,
-    settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
+    settings: Mapping[str, Any] | None = None, match: Mapping[str, Any] | str | None = None, stream: int = 0,
+    words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
     callback: Callback | None = None, report: Report | None = None, tick: Tick | None = None,
     warn: Callable[[str], None] | None = None,
@@ -75,6 +77,8 @@ def train(
     hard_rows        the share of a batch that is long runs, sparse inputs, u v v v ... and words that broke it so far
     settings         the same as a mapping, such as a sweep file has it; what is given by name counts
 
+    match     how many parameters the model is to have, within 2 %, by its width: {"parameters": "100k"}; with "task"
+              another one, as many as it would have there; with "width" the option that is the width of a model of yours
     stream    also test on a stream of so many steps
     words     tokens of hard words to test on; None: as is usual on the device; 0: none
     out       a folder for the record, the weights and a checkpoint: what is there already is not done again, a run
@@ -94,8 +98,8 @@ def train(
     """
     changes = Protocol.changes(locals(), settings)
     return train_many(
-        task, model, length=length, seeds=[seed], protocol=protocol, settings=changes, stream=stream, words=words,
-        out=out, device=device, progress=progress, callback=callback, report=report, tick=tick, warn=warn,
+        task, model, length=length, seeds=[seed], protocol=protocol, settings=changes, match=match, stream=stream,
+        words=words, out=out, device=device, progress=progress, callback=callback, report=report, tick=tick, warn=warn,
     )[0]  # fmt: skip
 
 
@@ -109,7 +113,8 @@ def train_many(
     validation_rows: int | None = None, precision: str | None = None, state_noise: float | None = None,
     noise_kind: str | None = None,
     hard_rows: float | None = None,
-    settings: Mapping[str, Any] | None = None, stream: int = 0, words: int | None = None,
+    settings: Mapping[str, Any] | None = None, match: Mapping[str, Any] | str | None = None, stream: int = 0,
+    words: int | None = None,
     out: Path | str | None = None, device: str = "auto", progress: bool | None = None,
     callback: Callback | None = None, report: Report | None = None, tick: Tick | None = None,
     warn: Callable[[str], None] | None = None,
@@ -128,7 +133,9 @@ def train_many(
     check_numbers(length, seeds, stream, words)
     stream = int(stream)
     fuse_from()
-    with trust.trusting(*addresses([task, model])):
+    size = None if match is None else Match.read(match)
+    with trust.trusting(*addresses([task, model, size.task if size else ""])):
+        model = model if size is None else of_size(model, the_task, size)
         subject = subject_of(model, the_task, kept=out is not None)
         cells = tuple(Cell(the_task.name, subject, length, seed, cell_protocol(rules)) for seed in seeds)
         streams = (stream,) if stream else ()

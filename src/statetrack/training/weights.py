@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -12,7 +13,9 @@ from statetrack.models import SequenceModel, trusted_model
 from statetrack.models.build import read_options
 from statetrack.models.catalogue import entry
 from statetrack.models.custom import as_model, own_name
+from statetrack.models.matching import Match, matched
 from statetrack.models.sequence import Shape
+from statetrack.own_code import pinned
 from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.tasks import Task, trusted_task
 from statetrack.training import checkpoint
@@ -28,6 +31,14 @@ def built(model_or_name: nn.Module | str, the_task: Task, seed: int) -> Sequence
         raise BadInput(f"a model is a name or a torch.nn.Module, not a {type(model_or_name).__name__}")
     name, options = read_options(model_or_name)
     return trusted_model(name, inputs=the_task.inputs, outputs=the_task.outputs, seed=seed, **options)
+
+
+def of_size(text: nn.Module | str, the_task: Task, match: Match) -> str:
+    """The model's text with the width that `match` asks for on this task, or on the one that it names."""
+    if not isinstance(text, str):
+        raise BadInput("match chooses the width of a model that is built by name; this one is built already")
+    on = trusted_task(match.task) if match.task else the_task
+    return matched(pinned(text), on.inputs, on.outputs, replace(match, task=""))
 
 
 def subject_of(model_or_name: nn.Module | str, the_task: Task, kept: bool) -> str:
