@@ -38,7 +38,8 @@ WORDS = (
 WEIGHTS = "x.safetensors"
 LINES: dict[str, list[str]] = {
     "list": ["tasks"], "show": ["txc"], "floors": ["fsm", "--length", "8"], "predict": ["mamba2-4l", "txc"],
-    "reflections": ["s3"], "documents": ["results"], "play": ["txc"], "lm-eval-path": [], "demo": [],
+    "reflections": ["s3"], "rates": ["results"], "documents": ["results"], "play": ["txc"], "lm-eval-path": [],
+    "demo": [],
     "data": ["txc", "--length", "8", "--count", "4", "--out", "o.jsonl"], "audit": ["x.jsonl"],
     "train": ["txc", "mlp[hidden=4]"], "evaluate": ["results"],
     "ask": ["txc", "--solver", "oracle", "--samples", "2", "--length", "4"],

@@ -11,8 +11,8 @@ import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.models import model
 from statetrack.models.build import read_options
-from statetrack.models.catalogue import CATALOGUE
-from statetrack.models.matching import NEAR, Match, hollow, last_below, matched, read_count, without_width
+from statetrack.models.catalogue import CATALOGUE, without_width
+from statetrack.models.matching import NEAR, Match, hollow, last_below, matched, read_count
 
 ALPHABETS = {"z2": 2, "s3": 6, "s4": 24, "a5": 60, "s5": 120}
 SHALLOW = [name for name in CATALOGUE if "32l" not in name and "notanh" not in name]

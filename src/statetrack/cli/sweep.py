@@ -59,6 +59,17 @@ def command(
     models: Annotated[
         list[str] | None, typer.Option("--model", help="A language model, for sweeps that ask for one.")
     ] = None,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subject",
+            help="Train this model in place of the file's, beside what the folder holds; repeatable.",
+            autocompletion=completion.models,
+        ),
+    ] = None,
+    rates: Annotated[
+        str | None, typer.Option(help="Learning rates: a file of statetrack rates, a number, or several with commas.")
+    ] = None,
     trusted: TrustedCode = None,
     trust_code: TrustCode = False,
     dry_run: Annotated[
@@ -70,15 +81,17 @@ def command(
     The exit code is 0 when every cell is finished or skipped, 1 when some failed or are left.
 
     Example: statetrack sweep demo --out demo-results
+    Example: statetrack sweep groups --subject m2rnn --rates 1e-3,3e-3 --out groups
     """
     from statetrack.cli.results import print_asked
+    from statetrack.own_code import addresses
     from statetrack.results import Store
     from statetrack.results.cell import ASK
     from statetrack.sweeps import Options, read, run
     from statetrack.sweeps.forecast import forecast, where
 
-    with trust.trusting(*(trusted or ())):
-        sweep = read(name, models or (), trust_code=trust_code)
+    with trust.trusting(*(trusted or ()), *addresses(subjects or ())):
+        sweep = read(name, models or (), trust_code=trust_code, subjects=subjects, rates=rates)
     if part:
         sweep = sweep.part(*read_part(part))
     options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds, cell_seconds)
@@ -91,7 +104,7 @@ def command(
         return 0
     if out is None:
         raise BadInput("--out is missing: the folder for the cells, such as --out results")
-    trusting, seen = trust.trusting(*(trusted or ()), everything=trust_code), Seen()
+    trusting, seen = trust.trusting(*(trusted or ()), *addresses(subjects or ()), everything=trust_code), Seen()
     with telling(lambda: kept(seen, out)), trusting, watch(sweep.name) as show:
         ahead = forecast(sweep, Store(out) if out.is_dir() else None, where(options))
         tally = run(sweep, out, options, seen.also(show))

@@ -15,7 +15,7 @@ from typing import Any
 
 from statetrack import plugins, spec
 from statetrack.errors import BadInput, unknown
-from statetrack.own_code import is_address
+from statetrack.own_code import HASH, is_address
 
 UNKNOWN = "unknown"
 """The family of a model that theory has not been told about."""
@@ -311,6 +311,18 @@ def variant(text: str, **changes: Any) -> str | None:
     if CATALOGUE.get(same.name) != same:
         return None
     return _written(same.name, {key: value for key, value in given.items() if key not in changes})
+
+
+def without_width(text: str) -> str:
+    """What a model is called at all its widths: its text without the options that `models.matching` chooses.
+
+    >>> without_width("Transformer-Rope[dim=40,feed=212]"), without_width("e88-1l[learned_start=true,dim=48]")
+    ('transformer-rope', 'e88-1l[learned_start=true]')
+    """
+    name, given = spec.parse(text)
+    line = entry(name)
+    kept = {key: given[key] for key in sorted(given) if key not in (line.width, line.finer, HASH)}
+    return _written(name if is_address(name) else name.lower(), kept)
 
 
 def _written(name: str, given: Mapping[str, str]) -> str:

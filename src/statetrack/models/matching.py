@@ -28,7 +28,7 @@ from statetrack.models.sequence import SequenceModel
 
 NEAR = 0.02  # of what is asked for
 UNITS = {"k": 1_000, "m": 1_000_000}
-MOST = 10**9  # parameters
+MOST = 10**8  # parameters
 MOST_WIDTH = 2**16
 TRIED = 512  # widths, to find the first that a model can have
 KEYS = ("parameters", "width", "task")
@@ -188,15 +188,3 @@ def moved_finer(sized: Callable[..., SequenceModel], near: Candidate) -> Candida
         return None
     made = sized(near.width, value)
     return Candidate(made.parameter_count, near.wanted, near.width, str(made.text), abs(value / usual - 1))
-
-
-def without_width(text: str) -> str:
-    """The text of a model without the options that `matched` chooses: one name for all its widths.
-
-    >>> without_width("transformer-rope[dim=40,feed=212]"), without_width("e88-1l[dim=48,learned_start=true]")
-    ('transformer-rope', 'e88-1l[learned_start=true]')
-    """
-    name, given = spec.parse(text)
-    line = entry(name)
-    kept = {key: value for key, value in given.items() if key not in (line.width, line.finer)}
-    return f"{name}[{','.join(f'{key}={value}' for key, value in kept.items())}]" if kept else name

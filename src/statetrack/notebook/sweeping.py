@@ -9,10 +9,12 @@ from typing import Any
 
 from statetrack.errors import BadInput, refusing_unknown
 from statetrack.notebook.folder import ResultsFolder, load
+from statetrack.own_code import addresses
 from statetrack.results import Sweep
 from statetrack.results.folder_status import by_reason
 from statetrack.sweeps import Options, from_blocks, read, run
 from statetrack.sweeps.bar import sweep_bar
+from statetrack.sweeps.rates import Given
 from statetrack.trust import trusting
 
 Blocks = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -21,6 +23,7 @@ Blocks = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 @refusing_unknown
 def sweep(
     cells: str | Path | Blocks, out: Path | str, *, name: str = "sweep", models: Sequence[str] = (),
+    subjects: str | Sequence[str] = (), rates: Given | None = None,
     part: tuple[int, int] | None = None, workers: int | None = None, ray: str | None = None, device: str = "auto",
     together: int | None = None, per_gpu: int = 4, prune: bool = False, weights: bool = True,
     limit_seconds: float | None = None, cell_seconds: float | None = None, trust: str | Iterable[str] = (),
@@ -33,6 +36,8 @@ def sweep(
     out       the folder for the cells
     name      what a sweep of your own blocks is called; another with the same name takes its place in `status`
     models    language models that take the place of {model} in a file
+    subjects  models that take the place of all that a file trains, beside what the folder has of it already
+    rates     learning rates in place of the file's: a number or several, {model: rate}, or a file of `statetrack rates`
     part      (2, 4): the second of four parts, to run on four machines
     workers   processes; None: one for each core, or `per_gpu` for each GPU; 0: none, all in this one
     ray       the address of a Ray cluster, or "auto", in place of workers
@@ -59,8 +64,9 @@ def sweep(
     trusted = (trust,) if isinstance(trust, str) else tuple(trust)
     options = Options(workers, ray, device, together, per_gpu, prune, weights, limit_seconds, cell_seconds)
     options.check()
-    with trusting(*trusted, everything=trust_code):
-        wanted = _read(cells, name, models, trust_code)
+    named = [subjects] if isinstance(subjects, str) else list(subjects)
+    with trusting(*trusted, *addresses(named), everything=trust_code):
+        wanted = _read(cells, name, models, trust_code, named, rates)
         wanted = wanted.part(*part) if part else wanted
         with sweep_bar(wanted.name, progress) as show:
             tally = run(wanted, out, options, show)
@@ -69,9 +75,18 @@ def sweep(
     return load(out, trust=trusted, trust_code=trust_code)
 
 
-def _read(cells: str | Path | Blocks, name: str, models: Sequence[str], trust_code: bool) -> Sweep:
+def _read(
+    cells: str | Path | Blocks,
+    name: str,
+    models: Sequence[str],
+    trust_code: bool,
+    subjects: list[str],
+    rates: Given | None,
+) -> Sweep:
     if isinstance(cells, str | Path):
-        return read(cells, models, trust_code=trust_code)
+        return read(cells, models, trust_code=trust_code, subjects=subjects, rates=rates)
+    if subjects or rates is not None:
+        raise BadInput("subjects and rates stand in the blocks, where these are given")
     blocks = [cells] if isinstance(cells, Mapping) else cells
     if not isinstance(blocks, Sequence) or not all(isinstance(block, Mapping) for block in blocks):
         raise BadInput("a sweep is a name, a YAML file, or blocks: mappings with tasks, subjects, lengths and seeds")

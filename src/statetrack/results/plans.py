@@ -56,6 +56,7 @@ class Sweep:
     shipped: bool = False  # whether it comes with statetrack
     rules: int = RULES  # of verdicts, in force when it was made
     parts: tuple[str, ...] = ()  # such as 2/4: which parts of it these cells are; none for the whole
+    beside: bool = False  # whether its cells come beside those that a folder has of a sweep of this name
 
     @property
     def title(self) -> str:
@@ -83,10 +84,14 @@ class Sweep:
 
 def save(store: Store, sweep: Sweep) -> None:
     """Note in the folder what the sweep consists of; a sweep of the same name takes the place of the old one and of its
-    parts, a part that of the same part; and it keeps the rules that it was made under.
+    parts, a part that of the same part; and it keeps the rules that it was made under. One that comes `beside` others
+    takes no place: the cells are those of both.
     """
     before = _of_name(store, sweep.name)
     made = replace(sweep, rules=min([sweep.rules, *map(_rules_at, before)]))
+    if sweep.beside:
+        there = [held for path in before if isinstance(held := _read(path), Sweep)]
+        made = _joined([*there, made]) if there else made
     store.make(FOLDER)
     _write(_path(store, made), made)
     if not sweep.parts:

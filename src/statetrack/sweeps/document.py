@@ -18,6 +18,8 @@
 
 A file without `blocks` is one block. In Python a sweep is a list of such blocks. A cell that stands in two blocks is
 one cell, evaluated as both ask for. Whatever cannot be run is refused before anything runs, with the line of the file.
+
+`match: {parameters: 100k}` chooses the width of a block's models, `rates: {gru: 3e-3}` a learning rate for each.
 """
 
 from __future__ import annotations
@@ -33,18 +35,41 @@ import yaml
 
 from statetrack import plain_yaml, trust
 from statetrack.errors import BadInput, shortened, unknown
-from statetrack.results.cell import ASK, MATCH
+from statetrack.results.cell import ASK, MATCH, TRAIN
 from statetrack.results.kinds import WrongPart
 from statetrack.results.plans import PlannedCell, Sweep, united
 from statetrack.sweeps.kinds import KINDS, code_named, load, module_of
+from statetrack.sweeps.rates import RATES, Given, Rates
 
 SHIPPED = Path(__file__).parent / "shipped"
 PRODUCT = ("tasks", "subjects", "lengths", "seeds")
-KEYS = (*PRODUCT, "protocol", "settings", MATCH, "note", "resources")
+KEYS = (*PRODUCT, "protocol", "settings", RATES, MATCH, "note", "resources")
 MOST_NAME = 200  # bytes: that of a file, with its ending
 MOST_CELLS = 100_000  # of one sweep
 MODEL = "{model}"  # stands for each model that the caller names
 Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a caller puts in place of what stands in a file: other models for all that it trains, and their rates."""
+
+    subjects: tuple[str, ...] = ()
+    rates: Rates | None = None
+
+    @classmethod
+    def given(cls, subjects: Sequence[str] | None, rates: Given | None) -> Changes:
+        return cls(tuple(subjects or ()), None if rates is None else Rates.asked(rates))
+
+    def of_subjects(self, texts: list[str], kinds: Mapping[str, str]) -> list[str]:
+        """Those of a block. A language model that is asked stays as it is."""
+        if not self.subjects:
+            return texts
+        asked = [text for text in texts if module_of(text, kinds) != kinds[TRAIN]]
+        return [*asked, *(self.subjects if len(asked) < len(texts) else ())]
+
+
+AS_IT_IS = Changes()
 
 
 @dataclass(frozen=True)
@@ -73,9 +98,12 @@ def shipped() -> dict[str, Path]:
 
 
 def read(
-    name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS, trust_code: bool = False
-) -> Sweep:
-    """A shipped sweep by name, or a sweep from a YAML file. `models` take the place of {model} in its subjects.
+    name_or_path: str | Path, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS, trust_code: bool = False,
+    subjects: Sequence[str] | None = None, rates: Given | None = None,
+) -> Sweep:  # fmt: skip
+    """A shipped sweep by name, or a sweep from a YAML file. `models` take the place of {model} in its subjects;
+    `subjects` that of all models that it trains, and then its cells come beside those that a folder has of this sweep;
+    `rates` that of the rates in the file.
 
     Code that the file names, `mine.py:Mine`, is run only where `statetrack.trust` allows it, or with `trust_code`.
     """
@@ -92,8 +120,9 @@ def read(
     if models and MODEL not in text:
         raise BadInput(f"{path.name} has no place for a language model; leave --model out")
     with trust.trusting(*models, everything=trust_code):
-        whole = expand(_parse(text, path.name), path.stem, models, kinds)
-    return replace(whole, shipped=path in sweeps.values())
+        changes = Changes.given(subjects, rates)
+        whole = expand(_parse(text, path.name), path.stem, models, kinds, changes)
+    return replace(whole, shipped=path in sweeps.values(), beside=bool(changes.subjects))
 
 
 def from_blocks(name: str, blocks: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] = KINDS) -> Sweep:
@@ -109,7 +138,10 @@ def about(path: Path) -> str:
     return str(data.get("about", "")) if isinstance(data, dict) else ""
 
 
-def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS) -> Sweep:
+def expand(
+    document: Document, name: str, models: Sequence[str] = (), kinds: Mapping[str, str] = KINDS,
+    changes: Changes = AS_IT_IS,
+) -> Sweep:  # fmt: skip
     """Every cell of the document, in the order of the file, each once."""
     data = document.data
     if not isinstance(data, dict):
@@ -125,7 +157,7 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
         if not isinstance(block, dict):
             raise document.wrong(place, f"a block is a mapping with {', '.join(KEYS)}")
         _known_keys(document, place, block, KEYS if "blocks" in data else ("name", "about", *KEYS))
-        entries += _block(document, place, common, block, models, kinds)
+        entries += _block(document, place, common, block, models, kinds, changes)
         if len(entries) > MOST_CELLS:
             raise document.wrong(place, f"more than {MOST_CELLS:,} cells")
     named = str(data.get("name", name))
@@ -136,7 +168,7 @@ def expand(document: Document, name: str, models: Sequence[str] = (), kinds: Map
 
 def _block(
     document: Document, place: Place, common: dict[str, Any], block: dict[str, Any], models: Sequence[str],
-    kinds: Mapping[str, str],
+    kinds: Mapping[str, str], changes: Changes,
 ) -> Iterator[PlannedCell]:  # fmt: skip
     whole = common | block
 
@@ -147,7 +179,8 @@ def _block(
         if key not in whole and key != "seeds":
             raise document.wrong(place, f"a block needs {key}")
     tasks = _texts(document, at("tasks"), whole["tasks"])
-    subjects = _texts(document, at("subjects"), whole["subjects"])
+    subjects = changes.of_subjects(_texts(document, at("subjects"), whole["subjects"]), kinds)
+    rates = changes.rates or _rates(document, at(RATES), whole)
     lengths = _numbers(document, at("lengths"), whole["lengths"], 1)
     seeds = _seeds(document, at("seeds"), whole.get("seeds", 1))
     if (count := len(tasks) * len(subjects) * len(lengths) * len(seeds)) > MOST_CELLS:
@@ -172,13 +205,26 @@ def _block(
                 module = module_of(named, kinds)
                 try:
                     kind = load(module)
-                    wanted = kind.describe(task, named, length, seed, protocol, dict(settings))
+                    own = {RATES: rates.of(named)} if rates and module == kinds[TRAIN] else {}
+                    wanted = kind.describe(task, named, length, seed, protocol, settings | own)
                 except BadInput as error:
                     chosen = {"tasks": (i,), "subjects": (j,), "lengths": (k,)}
                     part = error.part if isinstance(error, WrongPart) else "subjects"
                     raise document.wrong(at(part, *chosen.get(part, ())), error) from error
                 note, cost = str(whole.get("note", "")), kind.cost(wanted)
                 yield PlannedCell(wanted.cell, module, cost, note, dict(resources), wanted.streams, wanted.words)
+
+
+def _rates(document: Document, place: Place, block: Mapping[str, Any]) -> Rates | None:
+    """A rate for each model, where the block has them."""
+    if RATES not in block:
+        return None
+    if RATES in (block.get("settings") or {}):
+        raise document.wrong(place, "rates stand here and in settings; leave one of them out")
+    try:
+        return Rates.read(block[RATES])
+    except BadInput as error:
+        raise document.wrong(place, error) from error
 
 
 def _with_models(document: Document, place: Place, subject: str, models: Sequence[str]) -> list[str]:
