@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from statetrack.errors import BadInput
 from statetrack.models import SequenceModel, model
 
 INPUTS, OUTPUTS, ROWS, STEPS, HEADS, N, DIM = 4, 3, 2, 7, 2, 3, 6
@@ -257,3 +258,39 @@ def test_reflections_begin_at_the_rate_and_the_gain_that_are_asked_for() -> None
         assert torch.allclose(2 * torch.sigmoid(mixer.rate.project.bias), torch.tensor(rate))
     with pytest.raises(st.BadInput, match="between 0 and 2"):
         st.model("e88-gain-r2", inputs=2, outputs=2, rate=2.0)
+
+
+def test_the_form_with_gain_begins_where_it_is_asked_to_and_as_before_where_it_is_not() -> None:
+    usual = model("e88-gain-1l", inputs=2, outputs=2, seed=0)
+    asked = model("e88-gain-1l", inputs=2, outputs=2, seed=0, gain=0.75, rate=1)
+    assert usual.text == "e88-gain-1l"
+    x = torch.randn(3, 5, 128)
+    torch.testing.assert_close(asked.mixers[0].decay(x), torch.full((3, 5, 16), 0.75))
+    torch.testing.assert_close(asked.mixers[0].beta(x), torch.full((3, 5, 16), 1.0))
+    changed = {name for name, p in usual.named_parameters() if not torch.equal(p, asked.get_parameter(name))}
+    rate = {f"mixers.0.{each}.project.weight" for each in ("decay", "beta")}
+    assert rate <= changed <= rate | {name.replace("weight", "bias") for name in rate}  # all else is drawn as before
+
+
+def test_without_tanh_it_can_begin_where_nothing_explodes() -> None:
+    ids = torch.randint(2, (2, 1024), generator=torch.Generator().manual_seed(0))
+    usual = model("e88-gain-1l-notanh", inputs=2, outputs=2, seed=0)
+    assert not usual(ids).isfinite().all()
+    calm = model("e88-gain-1l-notanh[gain=1,rate=1]", inputs=2, outputs=2, seed=0)
+    _, state = calm.forward_from(ids, calm.initial_state(2))
+    assert state[0].abs().max() < 10
+    calm(ids).sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in calm.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("e88-1l[gain=1]", "gain=1 is where the form with gain begins; this one is the form 'document'"),
+        ("e88-gain-1l[gain=2]", "gain=2 should lie between 0 and 2"),
+        ("e88-gain-1l[rate=0]", "rate=0 should lie between 0 and 4"),
+    ],
+)
+def test_a_beginning_that_cannot_be_is_refused(name: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        model(name, inputs=2, outputs=2)

@@ -98,13 +98,18 @@ class RMSNorm(nn.Module):
 
 
 class Rate(nn.Module):
-    """One number per head from the input, between two bounds: low + (high - low) sigmoid(W x + bias)."""
+    """One number per head from the input, between two bounds: low + (high - low) sigmoid(W x + bias).
 
-    def __init__(self, dim: int, heads: int, low: float, high: float, start: float = 0.0) -> None:
+    With `flat`, W begins at zero, so that it begins at one number for every input.
+    """
+
+    def __init__(self, dim: int, heads: int, low: float, high: float, start: float = 0.0, flat: bool = False) -> None:
         super().__init__()
         self.low, self.high = low, high
         self.project = xavier(Linear(dim, heads))
         nn.init.constant_(self.project.bias, start)
+        if flat:
+            nn.init.zeros_(self.project.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.low + (self.high - self.low) * torch.sigmoid(self.project(x).to(at_least_float32(x)))
