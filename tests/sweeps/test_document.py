@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from statetrack.errors import BadInput
-from statetrack.results import Cell
+from statetrack.models.build import read_options
+from statetrack.models.catalogue import without_width
+from statetrack.models.matching import hollow
+from statetrack.results import Cell, Sweep
 from statetrack.sweeps import from_blocks, read, shipped, sweep_of
+from statetrack.tasks import trusted_task
 from statetrack.training import PROTOCOLS, train_many
 from tests.sweeps.counted_cells import KINDS
 
@@ -140,6 +146,13 @@ def test_a_block_may_ask_for_models_of_one_size() -> None:
     assert {cell.subject for cell in from_blocks("sized", there).cells} == {"gru[hidden=116]", "e88-gain-1l[dim=45]"}
 
 
+def test_a_block_may_take_over_another_one_and_change_some_of_it(tmp_path: Path) -> None:
+    text = "lengths: [8]\nblocks:\n  - &one {tasks: [txc], subjects: [mlp], note: one}\n  - {<<: *one, tasks: [rtc]}\n"
+    sweep = read(written(tmp_path, text))
+    assert [(cell.task, cell.subject) for cell in sweep.cells] == [("txc", "mlp"), ("rtc", "mlp")]
+    assert [entry.note for entry in sweep.entries] == ["one", "one"]
+
+
 WRONG_MATCH = [
     ("match: {parameters: many}", "line 8: parameters=many should be a number such as 100k"),
     ("match: 100k", "line 8: match '100k' should say parameters=100k"),
@@ -169,6 +182,11 @@ def test_an_unknown_sweep_has_near_matches() -> None:
 
 
 SIZES = {"demo": 25, "for-ever": 168, "groups": 180, "length-generalisation": 141, "regular": 180}
+STUDY = {
+    "study-pilot": 38, "study-ladder": 1636, "study-reflections": 570, "study-depth": 135, "study-holding": 128,
+    "study-1024": 231, "study-batch": 18, "study-questions": 270,
+}  # fmt: skip
+ASKING = ("permutations", "track-the-stat", "track-the-stat-compat")
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -177,6 +195,52 @@ def test_shipped_sweeps_expand(name: str) -> None:
     assert sweep.name == name
     assert len(sweep.cells) == SIZES[name]
     assert sweep.about
+
+
+@cache
+def ladder() -> Sweep:
+    return read("study-ladder", rates=1e-3)
+
+
+@pytest.mark.parametrize("name", STUDY)
+def test_the_sweeps_of_the_study_expand_to_what_its_plan_says(name: str) -> None:
+    sweep = ladder() if name == "study-ladder" else read(name)
+    assert (sweep.name, len(sweep.cells)) == (name, STUDY[name])
+    plan = (Path(__file__).parents[2] / "docs" / "study.md").read_text()
+    assert re.search(rf"`{name}` \|.*\| {STUDY[name]:,} \|", plan)
+    assert not any(cell.seed == 1000 for cell in sweep.cells) or name == "study-pilot"
+
+
+def test_every_shipped_sweep_is_tried_here() -> None:
+    assert {*SIZES, *STUDY, *ASKING, "design", "design-full"} == set(shipped())
+
+
+def test_the_ladder_is_not_run_at_rates_that_no_pilot_chose() -> None:
+    with pytest.raises(BadInput, match="the rates are those of a pilot: give --rates"):
+        read("study-ladder")
+    piloted = {without_width(cell.subject) for cell in read("study-pilot").cells}
+    assert piloted == {without_width(cell.subject) for cell in ladder().cells}
+
+
+def test_the_ladder_has_a_control_for_every_network_that_it_judges() -> None:
+    """By the rules of verdicts: the same model, so the same width, at length 4 and on a flip-flop of its symbols."""
+    cells = {(cell.task, cell.subject, cell.length) for cell in ladder().cells}
+    judged = {(task, subject) for task, subject, length in cells if length == 32 and "composition" in task}
+    assert len(judged) == 17 * 7 + 2 * 3
+    for task, subject in judged:
+        symbols = trusted_task(task).inputs
+        flip_flop = "flip_flop" if symbols == 2 else f"flip_flop[symbols={symbols}]"
+        assert {(task, subject, 4), (flip_flop, subject, 32)} <= cells
+
+
+def test_the_ladder_compares_models_of_one_size() -> None:
+    seen = set()
+    for cell in ladder().cells:
+        if (cell.task, cell.subject) not in seen and cell.length == 32 and "composition" in cell.task:
+            seen.add((cell.task, cell.subject))
+            name, options = read_options(cell.subject)
+            task = trusted_task(cell.task)
+            assert abs(hollow(name, task.inputs, task.outputs, options).parameter_count - 100_000) <= 2_000
 
 
 def test_the_design_sweep_holds_what_the_document_asks() -> None:

@@ -47,6 +47,7 @@ KEYS = (*PRODUCT, "protocol", "settings", RATES, MATCH, "note", "resources")
 MOST_NAME = 200  # bytes: that of a file, with its ending
 MOST_CELLS = 100_000  # of one sweep
 MODEL = "{model}"  # stands for each model that the caller names
+MERGE = "tag:yaml.org,2002:merge"
 Place = tuple[str | int, ...]
 
 
@@ -306,17 +307,22 @@ def _parse(text: str | bytes, where: str) -> Document:
 def _plain(loader: yaml.SafeLoader, node: yaml.Node, where: str, place: Place, lines: dict[Place, int]) -> Any:
     lines[place] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
+        _no_key_twice(loader, node, where)
         try:
             loader.flatten_mapping(node)
         except yaml.YAMLError as error:
             raise BadInput(f"{plain_yaml.at(node, where)}: {getattr(error, 'problem', error)}") from None
         names = [str(plain_yaml.construct(loader, key, where)) for key, _ in node.value]
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise BadInput(f"{name!r} appears twice in one mapping (line {lines[place]})")
-        return {
+        return {  # what is merged by << comes first, so that what stands here counts
             name: _plain(loader, value, where, (*place, name), lines) for name, (_, value) in zip(names, node.value)
         }
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, value, where, (*place, number), lines) for number, value in enumerate(node.value)]
     return plain_yaml.construct(loader, node, where)
+
+
+def _no_key_twice(loader: yaml.SafeLoader, node: yaml.MappingNode, where: str) -> None:
+    names = [str(plain_yaml.construct(loader, key, where)) for key, _ in node.value if key.tag != MERGE]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise BadInput(f"{name!r} appears twice in one mapping (line {node.start_mark.line + 1})")
