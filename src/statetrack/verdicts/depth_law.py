@@ -54,7 +54,7 @@ class DepthLaw:
 
     @property
     def fits(self) -> str:
-        return f"best as c D: {self.per_layer:.1f} D, as a power: D^{self.slope:.2f}"
+        return f"best as c D: {self.per_layer:.1f} D, as a power: D^{round(self.slope, 2) + 0.0:.2f}"
 
 
 def split(model: str) -> tuple[str, int] | None:
