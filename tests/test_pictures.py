@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import statetrack as st
 from docs.pictures import for_ever, horizon, points
 from statetrack.certificates import certify
 from statetrack.certificates.checker import read_tensors
@@ -78,6 +79,16 @@ def test_a_network_that_pulls_back_holds_against_small_errors_and_not_against_la
     found = horizon.horizons(toggle([[0, 1], [1, 0]]), sizes=(2.0, 0.01), most=60)
     assert found.steps == [1, None]
     assert found.distance > 0.5
+
+
+def test_networks_of_any_family_are_measured_in_a_folder(tmp_path: Path) -> None:
+    settings = {"most_checks": 1, "check_every": 1, "polish": 0, "batch": 4}
+    for name in ("gru[hidden=4]", "mamba2-1l[d_model=8]", "deltanet-neg", "transformer-rope", "mlp[hidden=4]"):
+        st.train("txc", name, length=4, settings=settings, words=0, out=tmp_path, device="cpu", progress=False)
+    st.train("rtc", "gru[hidden=4]", length=4, settings=settings, words=0, out=tmp_path, device="cpu", progress=False)
+    found = {row[0]: row for row in horizon.of_folder(tmp_path, most=8, sizes=(10.0, 1e-6))}
+    assert set(found) == {"gru[hidden=4]", "mamba2-1l[d_model=8]", "deltanet-neg"}  # parity, and a state to push
+    assert all(len(row) == 5 + 2 and float(row[3]) >= 0 for row in found.values())
 
 
 def test_predictions_stand_beside_those_of_whom_theory_speaks() -> None:

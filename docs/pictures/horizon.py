@@ -4,12 +4,18 @@ It trains three networks on parity, on one thread of a CPU: a linear one, one th
 runs of each differ in their parity and read the same from then on, while errors of up to s in every number of the
 state, in every step, push each towards the other. Drawn is after how many steps one of them answers wrong, and what
 the theorems of docs/theory.md say; the folder, if it is named, keeps the networks.
+
+    python docs/pictures/horizon.py --of FOLDER [STEPS]
+
+draws nothing: it measures every network of a results folder that was trained on parity and whose weights were kept, of
+any family that keeps a state, and prints a table.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +25,17 @@ from torch import Tensor
 
 import statetrack as st
 from statetrack.cli.demo import PROVED, TRAINED_TO_HOLD
+from statetrack.cli.output import print_table
 from statetrack.models import SequenceModel, answers_of
 from statetrack.models.sequence import State
 from statetrack.reports.figures.figure import Figure
+from statetrack.results import Store, TrainingRecord
 from statetrack.theory.predictions.horizons import contraction, nonexpanding
+from statetrack.training.weights import load
 
 HERE = Path(__file__).parent
 SIZES = tuple(round(10 ** (-power / 4), 7) for power in range(2, 21))  # .316 down to 1e-5
+FEW = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)  # of many networks
 PREFIX, MOST, WITHOUT = 16, 2**15, 64  # tokens before the runs differ, after it at most, and those without errors
 LINEAR, CONTRACTS = "deltanet-neg[heads=1,n_state=4]", "e88-published-1l-small"
 NAMES = {LINEAR: "linear (DeltaNet)", CONTRACTS: "contracting (E88 as published)", PROVED: "proved (E88 with gain)"}
@@ -166,8 +176,40 @@ def draw(folder: Path) -> None:
     print(figure(found, certificate.checked.epsilon).save(HERE / "for_ever_horizon.svg"))
 
 
+def of_folder(folder: Path, most: int = MOST, sizes: tuple[float, ...] = FEW) -> Iterator[list[str]]:
+    """A row for each network on parity: how far apart two runs are, how they come together without errors in a step,
+    and after how many steps errors of each size have merged them.
+    """
+    store = Store.existing(folder)
+    for record in store.records():
+        if not isinstance(record, TrainingRecord) or record.cell.task != "txc" or store.weights(record.cell) is None:
+            continue
+        model = load(store, record.cell)
+        if not model.recurrent or not model.state_shapes():
+            continue
+        found = horizons(model, sizes, most)
+        held = ["held" if steps is None else f"{steps:,}" for steps in found.steps]
+        solved = "yes" if record.solved else "no"
+        yield [
+            record.cell.subject,
+            str(record.cell.seed),
+            solved,
+            f"{found.distance:.3g}",
+            f"{found.factor:.4f}",
+            *held,
+        ]
+
+
+def print_folder(folder: Path, most: int) -> None:
+    headers = ["model", "seed", "solved", "apart", "a step", *(f"{size:g}" for size in FEW)]
+    print_table(headers, list(of_folder(folder, most)))
+    print(f"steps until errors of a size in every number of the state merge two parities; held: not in {most:,}")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:2] == ["--of"] and len(sys.argv) in (3, 4):
+        print_folder(Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else MOST)
+    elif len(sys.argv) > 1:
         draw(Path(sys.argv[1]))
     else:
         with tempfile.TemporaryDirectory() as place:
