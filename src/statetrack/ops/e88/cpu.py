@@ -91,9 +91,12 @@ def from_lanes(packed: Tensor, batch: int, heads: int) -> Tensor:
     return packed.permute(0, 3, 2, 1).flatten(0, 1)[: batch * heads].unflatten(0, (batch, heads)).contiguous()
 
 
-def five_axes(q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor) -> list[Tensor]:
-    """Every input as (B, T, R or 1, H, N, V or 1), contiguous and cut from the graph; no q is one with N = 0."""
-    shaped = (k[:, :, :1, :, :0] if q is None else q.unsqueeze(2), k, v, decay[:, :, None, :, None], beta.unsqueeze(-1))
+def five_axes(q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor | None) -> list[Tensor]:
+    """Every input as (B, T, R or 1, H, N, V or 1), contiguous and cut from the graph; what is not there has 0 for the
+    last.
+    """
+    query = k[:, :, :1, :, :0] if q is None else q.unsqueeze(2)
+    shaped = (query, k, v, decay[:, :, None, :, None], k[..., :0] if beta is None else beta.unsqueeze(-1))
     return [tensor.detach().contiguous() for tensor in shaped]
 
 
@@ -103,11 +106,11 @@ def arrays(tensors: Iterable[Tensor]) -> tuple[np.ndarray, ...]:
 
 
 class E88OnCPU(torch.autograd.Function):
-    """The same arguments and results as e88_reference, and the kept states."""
+    """The same arguments and results as e88_reference, and the kept states; without beta nothing is corrected."""
 
     @staticmethod
     def forward(
-        q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str,
+        q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor | None, state: Tensor, nonlinearity: str,
         noise: Noise | None,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         batch, steps, heads = decay.shape
@@ -149,21 +152,22 @@ class E88OnCPU(torch.autograd.Function):
         width, n = kept.shape[2:4]
         whole = inputs[0] is None
         dout = kept.new_zeros(batch, steps, n if whole else 1, heads, width) if dout is None else dout
-        dlast = kept.new_zeros(batch, heads, n, width) if dlast is None else dlast
-        dstate = to_lanes(dlast, kept.shape[-1]).contiguous()
+        # In training nobody asks for the last state, nor what the first one's gradient is: neither is carried over.
+        dstate = torch.zeros_like(kept[:, 0]) if dlast is None else to_lanes(dlast, kept.shape[-1]).contiguous()
         dout = (dout if whole else dout.reshape(batch, steps, 1, heads, width)).contiguous()
         in_threads(
             backward_part, len(kept), arrays(shaped), ctx.saturates, whole, signs_of(ctx.noise, shaped[2], n),
             kept.numpy(), dout.numpy(), arrays(gradients), dstate.numpy(),
         )  # fmt: skip
         as_given = [None if x is None else gradient.reshape(x.shape) for gradient, x in zip(gradients, inputs)]
-        return *as_given, from_lanes(dstate, batch, heads), None, None
+        first = from_lanes(dstate, batch, heads) if ctx.needs_input_grad[5] else None
+        return *as_given, first, None, None
 
 
 def e88_cpu(
-    q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor, state: Tensor, nonlinearity: str,
+    q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor | None, state: Tensor, nonlinearity: str,
     noise: Noise | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """e88_reference, faster."""
+    """e88_reference, faster. Without beta the state is written to and not corrected: z = decay s + k v^T."""
     out, last, _ = E88OnCPU.apply(q, k, v, decay, beta, state, nonlinearity, noise)
     return out, last

@@ -12,8 +12,8 @@ g the gradient of the loss in s, z_j what write j reads (z_1 = s'), r_j = z_j . 
                                   g <- factor g + k dr,   with factor = decay at the first write and 1 at the others
     at the first write:           ddecay += g . s'
 
-Without q all of the state is read: out is s, row by row, and g += do. Noise moves s' before the first write; states are
-kept without it, and it is put on them again.
+Without q all of the state is read: out is s, row by row, and g += do. Without beta nothing is corrected: e = v. Noise
+moves s' before the first write; states are kept without it, and it is put on them again.
 """
 
 from __future__ import annotations
@@ -65,13 +65,14 @@ def _tanh(x: Any) -> Any:
 def pack(first: int, count: int, start: int, stop: int, source: Any, lanes: Any, swap: bool) -> None:
     """lanes[t, j, n, lane] = source[b, start + t, j, h, n] for the `count` pairs (b, h) from `first` on.
 
-    With `swap` it is lanes[t, n, j, lane], so that all writes to a column lie together.
+    With `swap` it is lanes[t, n, j, lane], so that all writes to a column lie together. Step by step: what is written
+    in one, a line of the cache for each n, stays in the first-level cache until the next lane writes beside it.
     """
     heads = source.shape[3]
-    for lane in range(count):
-        b, h = (first + lane) // heads, (first + lane) % heads
-        for t in range(start, stop):
-            for j in range(source.shape[2]):
+    for t in range(start, stop):
+        for j in range(source.shape[2]):
+            for lane in range(count):
+                b, h = (first + lane) // heads, (first + lane) % heads
                 for n in range(source.shape[4]):
                     x, y = (n, j) if swap else (j, n)
                     lanes[t - start, x, y, lane] = source[b, t, j, h, n]
@@ -81,10 +82,10 @@ def pack(first: int, count: int, start: int, stop: int, source: Any, lanes: Any,
 def unpack(first: int, count: int, start: int, stop: int, lanes: Any, target: Any, swap: bool) -> None:
     """The reverse of pack."""
     heads = target.shape[3]
-    for lane in range(count):
-        b, h = (first + lane) // heads, (first + lane) % heads
-        for t in range(start, stop):
-            for j in range(target.shape[2]):
+    for t in range(start, stop):
+        for j in range(target.shape[2]):
+            for lane in range(count):
+                b, h = (first + lane) // heads, (first + lane) % heads
                 for n in range(target.shape[4]):
                     x, y = (n, j) if swap else (j, n)
                     target[b, t, j, h, n] = lanes[t - start, x, y, lane]
@@ -120,23 +121,38 @@ def moved(s: Any, bits: Any, size: float, c: int, width: int, target: Any) -> No
 
 @inner
 def dot(x: Any, y: Any, product: Any) -> None:
-    """product = x . y in every lane."""
+    """product = x . y in every lane. Four rows at a time, one after the other: so a sum is loaded and stored once for
+    four products, and comes out as if they were taken singly.
+    """
+    N, L = x.shape
+    fours = N - N % 4
     product[:] = 0
-    for n in range(x.shape[0]):
-        for lane in range(x.shape[1]):
+    for n in range(0, fours, 4):
+        for lane in range(L):
+            p = product[lane]
+            p += x[n, lane] * y[n, lane]
+            p += x[n + 1, lane] * y[n + 1, lane]
+            p += x[n + 2, lane] * y[n + 2, lane]
+            p += x[n + 3, lane] * y[n + 3, lane]
+            product[lane] = p
+    for n in range(fours, N):
+        for lane in range(L):
             product[lane] += x[n, lane] * y[n, lane]
 
 
 @inner
-def write(s: Any, z: Any, decay: Any, k: Any, v: Any, beta: Any, saturates: bool, e: Any) -> None:
-    """z = f(decay s + k e) with e = v - beta (s . k), for one column in every lane.
+def write(s: Any, z: Any, decay: Any, k: Any, v: Any, beta: Any, corrects: bool, saturates: bool, e: Any) -> None:
+    """z = f(decay s + k e) with e = v - beta (s . k), or e = v, for one column in every lane.
 
     z must not be s: LLVM would see that they overlap and take its scalar loop.
     """
     N, L = s.shape
-    dot(k, s, e)
-    for lane in range(L):
-        e[lane] = v[lane] - beta[lane] * e[lane]
+    if corrects:
+        dot(k, s, e)
+        for lane in range(L):
+            e[lane] = v[lane] - beta[lane] * e[lane]
+    else:
+        e[:] = v
     for n in range(N):
         if saturates:
             for lane in range(L):
@@ -147,14 +163,16 @@ def write(s: Any, z: Any, decay: Any, k: Any, v: Any, beta: Any, saturates: bool
 
 
 @inner
-def step(s: Any, z: Any, t: int, c: int, room: Any, ones: Any, saturates: bool, between: Any, e: Any) -> None:
+def step(
+    s: Any, z: Any, t: int, c: int, room: Any, ones: Any, corrects: bool, saturates: bool, between: Any, e: Any
+) -> None:
     """z = column c after step t of the stretch; between[j] becomes what write j > 0 reads."""
     _, k, v, decay, beta, _ = room
     last = k.shape[1] - 1
     for j in range(last + 1):
         source, factor = (s, decay[t, 0, 0]) if j == 0 else (between[j], ones)
         target = z if j == last else between[j + 1]
-        write(source, target, factor, k[t, j], v[t, c, j], beta[t, 0, j], saturates and j == last, e)
+        write(source, target, factor, k[t, j], v[t, c, j], beta[t, 0, j], corrects, saturates and j == last, e)
 
 
 @compiled
@@ -167,7 +185,7 @@ def forward_blocks(
     steps, V, N, L = k.shape[1], kept.shape[2], kept.shape[3], kept.shape[4]
     ones, e, shifted = lines[0], lines[1], states[2]
     words, size, rows, bits = noise
-    noisy = words.shape[2] > 0
+    noisy, corrects = words.shape[2] > 0, inputs[4].shape[4] > 0
     for block in range(first, last):
         row, count = block * L, min(L, k.shape[0] * k.shape[3] - block * L)
         for chunk in range(kept.shape[1] - 1):
@@ -182,9 +200,9 @@ def forward_blocks(
                 for t in range(stop - start):
                     if noisy and start + t > 0:
                         moved(s, bits[t], size, c, V, shifted)
-                        step(shifted, z, t, c, room, ones, saturates, between, e)
+                        step(shifted, z, t, c, room, ones, corrects, saturates, between, e)
                     else:
-                        step(s, z, t, c, room, ones, saturates, between, e)
+                        step(s, z, t, c, room, ones, corrects, saturates, between, e)
                     s, z = z, s
                     if whole:
                         room[5][t, c] = s
@@ -216,13 +234,22 @@ def through_whole(s: Any, do: Any, g: Any, saturates: bool) -> None:
 
 @inner
 def through_write(
-    z: Any, g: Any, factor: Any, k: Any, v: Any, beta: Any, dfactor: Any, dk: Any, de: Any, dbeta: Any, scratch: Any
-) -> None:
+    z: Any, g: Any, factor: Any, k: Any, v: Any, beta: Any, corrects: bool, dfactor: Any, dk: Any, de: Any, dbeta: Any,
+    scratch: Any,
+) -> None:  # fmt: skip
     """Back through z' = factor z + k e: g is the gradient in z' and becomes that in z."""
     N, L = z.shape
     r, e, dr = scratch[0], scratch[1], scratch[2]
-    dot(z, k, r)
     dot(g, k, de)
+    if not corrects:
+        for n in range(N):
+            for lane in range(L):
+                x, y = z[n, lane], g[n, lane]
+                dk[n, lane] += y * v[lane]
+                dfactor[lane] += x * y
+                g[n, lane] = factor[lane] * y
+        return
+    dot(z, k, r)
     for lane in range(L):
         dbeta[lane] -= de[lane] * r[lane]
         e[lane] = v[lane] - beta[lane] * r[lane]
@@ -236,7 +263,9 @@ def through_write(
 
 
 @inner
-def backward_step(s: Any, t: int, c: int, room: Any, grads: Any, g: Any, ones: Any, between: Any, scratch: Any) -> None:
+def backward_step(
+    s: Any, t: int, c: int, room: Any, grads: Any, g: Any, ones: Any, corrects: bool, between: Any, scratch: Any
+) -> None:
     """Back through all writes of step t to column c, which read s."""
     _, k, v, decay, beta, _ = room
     _, dk, dv, ddecay, dbeta, _ = grads
@@ -244,11 +273,11 @@ def backward_step(s: Any, t: int, c: int, room: Any, grads: Any, g: Any, ones: A
     between[0] = s
     for j in range(R - 1):
         factor = decay[t, 0, 0] if j == 0 else ones
-        write(between[j], between[j + 1], factor, k[t, j], v[t, c, j], beta[t, 0, j], False, scratch[0])
+        write(between[j], between[j + 1], factor, k[t, j], v[t, c, j], beta[t, 0, j], corrects, False, scratch[0])
     for j in range(R - 1, -1, -1):
         factor, dfactor = (decay[t, 0, 0], ddecay[t, 0, 0]) if j == 0 else (ones, scratch[3])
         through_write(
-            between[j], g, factor, k[t, j], v[t, c, j], beta[t, 0, j],
+            between[j], g, factor, k[t, j], v[t, c, j], beta[t, 0, j], corrects,
             dfactor, dk[t, j], dv[t, c, j], dbeta[t, 0, j], scratch,
         )  # fmt: skip
 
@@ -263,7 +292,7 @@ def backward_blocks(
     steps, V, N, L = k.shape[1], kept.shape[2], kept.shape[3], kept.shape[4]
     ones, scratch, shifted = lines[0], lines[1:], states[KEEP + 1]
     words, size, rows, bits = noise
-    noisy = words.shape[2] > 0
+    noisy, corrects = words.shape[2] > 0, inputs[4].shape[4] > 0
     for block in range(first, last):
         row, count = block * L, min(L, k.shape[0] * k.shape[3] - block * L)
         for chunk in range(kept.shape[1] - 2, -1, -1):
@@ -281,7 +310,7 @@ def backward_blocks(
                     if noisy and start + t > 0:
                         moved(s, bits[t], size, c, V, shifted)
                         s = shifted
-                    step(s, states[t + 1], t, c, room, ones, saturates, between, scratch[0])
+                    step(s, states[t + 1], t, c, room, ones, corrects, saturates, between, scratch[0])
                 for t in range(stop - start - 1, -1, -1):
                     s, g = states[t + 1], G[block, c]
                     if whole:
@@ -292,6 +321,6 @@ def backward_blocks(
                     if noisy and start + t > 0:
                         moved(s, bits[t], size, c, V, shifted)
                         s = shifted
-                    backward_step(s, t, c, room, grads, g, ones, between, scratch)
+                    backward_step(s, t, c, room, grads, g, ones, corrects, between, scratch)
             for i in range(5):
                 unpack(row, count, start, stop, grads[i], gradients[i], SWAPPED[i])

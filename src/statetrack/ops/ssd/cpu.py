@@ -6,18 +6,16 @@ state every so often; chunks keep the products of all their steps with one anoth
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from statetrack.ops.e88 import e88_scan
+from statetrack.ops.e88.cpu import e88_cpu
 
 
 def ssd_cpu(x: Tensor, dt: Tensor, decay: Tensor, b: Tensor, c: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     """The shapes of ssd_reference."""
     each = x.shape[2] // b.shape[2]  # heads that share one b and c
     k, q = (side.repeat_interleave(each, dim=2) for side in (b, c))
-    none = torch.zeros_like(decay)
     columns = state.transpose(-1, -2)
     v = dt.unsqueeze(-1) * x
-    y, last = e88_scan(q, k, v, decay, none, nonlinearity="identity", state=columns, kernel="cpu")
+    y, last = e88_cpu(q, k.unsqueeze(2), v.unsqueeze(2), decay, None, columns, "identity")
     return y, last.transpose(-1, -2)
