@@ -69,7 +69,7 @@ def test_witnesses_are_proved(name: str) -> None:
 def test_the_maps_of_the_checker_are_those_of_the_model(name: str) -> None:
     """The equations are written twice; run along random words, both give the same states within float32's error."""
     task, model = witness(name)
-    network = NETWORKS[kind_of(model)](tensors_of(model))
+    network = NETWORKS[kind_of(model)](tensors_of(model), task.inputs)
     maps, error = PointMaps.of(network), network.float32_error()
     rng = np.random.default_rng(0)
     with torch.no_grad():
@@ -287,3 +287,66 @@ def test_tensors_that_lie_on_one_another_are_not_copied(tmp_path: Path) -> None:
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(2**24))
     with pytest.raises(Refused, match="holds fewer numbers than it says"):
         read_tensors(path)
+
+
+def put_tensors(path: Path, shapes: dict[str, list[int]], data: bytes = b"") -> None:
+    """A file whose tensors all lie at its begin, of as many bytes as their shapes say."""
+    header = json.dumps({
+        name: {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * abs(int(np.prod(shape, dtype=object)))]}
+        for name, shape in shapes.items()
+    }).encode()  # fmt: skip
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+
+
+@pytest.mark.parametrize("shape", [[2**40, 0], [0, 2**40], [-1], [-1, -4], [1.0], [True]])
+def test_shapes_that_no_weights_have_are_refused(tmp_path: Path, shape: list[int]) -> None:
+    """A side of 0 makes room for one without end, and one of -1 for a thousand copies of the same bytes."""
+    put_tensors(tmp_path / "w.safetensors", {"a": shape}, bytes(64))
+    with pytest.raises(Refused, match="a shape that no weights have"):
+        read_tensors(tmp_path / "w.safetensors")
+
+
+@pytest.mark.parametrize(("heads", "n", "tokens"), [(1, 2000, 2), (300, 80, 2), (1, 10, 8000)])
+def test_networks_that_would_take_gigabytes_are_refused(heads: int, n: int, tokens: int) -> None:
+    """A few kilobytes of weights name maps of gigabytes: each side is small, and their product is not."""
+    wide = heads * n
+    shapes = {"embedding.weight": (tokens, 1), "norms.0.weight": (1,), "mixers.0.project.weight": (3 * wide, 1),
+              "mixers.0.decay.project.weight": (heads, 1), "mixers.0.beta.project.weight": (heads, 1),
+              "mixers.0.out.weight": (1, wide)}  # fmt: skip
+    tensors = {name: np.ones(shape) for name, shape in shapes.items()}
+    with pytest.raises(Refused, match=r"more than can be checked|the task has 2"):
+        NETWORKS["e88-gain"](tensors, 2)
+
+
+def test_a_tensor_that_the_network_does_not_have_is_refused() -> None:
+    """Weights of another network, which has this one inside, are not proved by it."""
+    proof, tensors = proof_of("parity by tanh-rnn")
+    more = tensors | {"rnn.weight_hh_l0_reverse": np.zeros((2, 2))}
+    refused({**proof, "weights": hash_of(more)}, more, "no part of tanh-rnn")
+
+
+def test_a_cover_that_a_thousand_parts_share_is_counted_a_thousand_times() -> None:
+    proof, tensors = proof_of("s3 by reflections")
+    cover = copy.deepcopy(proof["covers"][0])
+    cover["next"]["data"] = "A" * 2**25
+    refused({**proof, "covers": [cover], "parts": proof["parts"][:1] * 3}, tensors, "larger than can be checked")
+
+
+def test_what_is_not_a_number_is_no_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    from statetrack.certificates.checker.networks import Network, Reading
+
+    proof, tensors = proof_of("parity by tanh-rnn")
+    kind = NETWORKS[proof["network"]]
+    monkeypatch.setattr(kind, "reading", lambda *_: Reading(float("nan"), float("nan")))
+    assert issubclass(kind, Network)  # type: ignore[arg-type]
+    refused(proof, tensors, "read-out may be wrong")
+
+
+def test_weights_about_which_nothing_can_be_computed_stay_open() -> None:
+    """Of a key of length 0 an interval cannot be divided: that is no error of certify."""
+    task, model = witness("parity by e88-gain")
+    none = copy.deepcopy(model)
+    with torch.no_grad():
+        for each in none.parameters():
+            each.zero_()
+    assert certify(task, none, seconds=1).outcome in (BROKEN, OPEN)

@@ -111,7 +111,7 @@ def certify(
         until = time.monotonic() + seconds  # what the words took does not count
         found = _search(task, machine, model, kind, name or model.text or kind, until, tick)
         why = "no cover that was tried holds its images and is read rightly"
-    except BadInput as error:
+    except (BadInput, Refused) as error:
         found, why = None, str(error)
     if found:
         return Certificate(PROVED, *found, seconds=time.monotonic() - began)
@@ -161,7 +161,7 @@ def _search(
 ) -> tuple[dict[str, Any], Checked] | None:
     """The proof with the largest epsilon that is found, among those that are tried."""
     tensors = tensors_of(model)
-    network, weights = NETWORKS[kind](tensors), hash_of(tensors)
+    network, weights = NETWORKS[kind](tensors, machine.steps.shape[1]), hash_of(tensors)
     search = PointSearch(PointMaps.of(network))
     ways: Sequence[AnyWay] = POINT_WAYS if network.alike_columns else WAYS
     first = epsilon = max(LEAST_FIRST, network.float32_error())

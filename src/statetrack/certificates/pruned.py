@@ -39,7 +39,8 @@ def proved_pruned(
     """A pruned copy of a network and its proof; None where there is none, or nothing to leave out."""
     if not hasattr(model, "mixers"):
         return None
-    network = NETWORKS[kind]({key: tensor.numpy().astype(np.float64) for key, tensor in model.state_dict().items()})
+    tensors = {key: tensor.numpy().astype(np.float64) for key, tensor in model.state_dict().items()}
+    network = NETWORKS[kind](tensors, machine.steps.shape[1])
     epsilon = max(LEAST, network.float32_error())
     for covers, parts in _choices(network, machine, epsilon, until):
         kept = {column for part in parts for column in part.columns}

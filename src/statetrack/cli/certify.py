@@ -199,7 +199,8 @@ def verify(
     except Refused as error:
         say(f"{proof}: refused: {error}")
         return 1
-    say(f"{proof} holds: these weights, run as {found.model}, answer {found.task} rightly after every word, "
+    called = f" (the proof calls them {found.model})" if found.model else ""
+    say(f"{proof} holds: these weights, run as {found.network}{called}, answer {found.task} rightly after every word, "
           "of any length.")  # fmt: skip
     float32 = "which covers float32" if found.covers_float32 else "which does not cover float32"
     say(f"Steps may be off by {found.epsilon:g} in each number of the state, {float32} (off by at most "

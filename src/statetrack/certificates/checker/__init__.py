@@ -31,15 +31,17 @@ from typing import Any
 import numpy as np
 
 from statetrack.certificates.checker.cover import Chosen, Part, follow
-from statetrack.certificates.checker.networks import NETWORKS, Tensors
-from statetrack.certificates.checker.rounding import Refused
+from statetrack.certificates.checker.networks import MOST_WIDE, NETWORKS, Maps, Tensors
+from statetrack.certificates.checker.rounding import Floats, Refused
 from statetrack.tasks import trusted_task
 from statetrack.tasks.finite import explore
 
-MOST_STATES = 100_000  # of a task
+MOST_STATES, MOST_STEPS = 100_000, 2**22  # of a task; a step is a token in a state
 MOST_HEADER = 2**24  # bytes that name the tensors of a file
 MOST_VALUES = 2**20  # of a proof, its arrays counted as one each
 MOST_NAME = 1000  # characters of a model's name
+MOST_TOGETHER = 2**26  # letters of the covers of all parts, of one that parts share once for each
+MOST_WORK = 2**35  # products of two numbers in all images
 
 __all__ = ["Checked", "Refused", "check", "hash_of", "read_tensors", "verify"]
 
@@ -49,7 +51,8 @@ class Checked:
     """What a proof that was accepted shows, and by how much."""
 
     task: str
-    model: str
+    model: str  # as the proof calls it; what was checked is the network
+    network: str
     weights: str  # the hash that binds them
     epsilon: float
     margin: float  # of the logits, at least
@@ -74,7 +77,7 @@ def verify(proof: Path, weights: Path) -> Checked:
         return check(json.loads(data), read_tensors(weights))
     except Refused:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise Refused(f"{proof.name} is not a proof for {weights.name} ({said})") from None
 
@@ -91,13 +94,10 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
         raise Refused("what it calls its model is no name")
     if not 0 <= epsilon < 1:
         raise Refused(f"epsilon {epsilon} should lie in 0..1")
-    network = NETWORKS[told["network"]](tensors)
-    if network.maps.tokens != task.inputs:
-        raise Refused(f"the network knows {network.maps.tokens} tokens, the task has {task.inputs}")
-    machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
-    heads, _, most = network.maps.shape
-    if len(told["parts"]) > heads * most:
-        raise Refused("it has more parts than the network has columns")
+    used = Used(tensors)
+    network = NETWORKS[told["network"]](used, task.inputs)
+    machine = explore(task.start(), task.step, task.answer, task.inputs, task.name, _most_states(task.inputs))
+    _check_size(told, network.maps)
     parts = [Part.read(part, told["covers"][part["cover"]], network.maps) for part in told["parts"]]
     columns = [column for part in parts for column in part.columns]
     if len(set(columns)) < len(columns) or not parts:
@@ -113,13 +113,46 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
     for rows in cases.chunks():
         chosen = [Chosen(part, own) for part, own in zip(parts, cases.regions[rows].T)]
         reading = network.reading(chosen, cases.tokens[rows], answers[cases.after[rows]])
-        margin, off = min(margin, reading.margin), max(off, reading.float32)
+        margin, off = np.minimum(margin, reading.margin), np.maximum(off, reading.float32)  # NaN stays NaN
+    float32 = network.float32_error()
     if not margin > 0:
         raise Refused(f"the read-out may be wrong: all that is known of its margin is that it is above {margin:.3g}")
+    if strange := sorted(tensors.keys() - used.names):
+        raise Refused(f"the weights have {strange[0]}, which is no part of {told['network']}")
     return Checked(
-        told["task"], told["model"], told["weights"], epsilon, float(margin), network.float32_error(), off,
+        told["task"], name, told["network"], told["weights"], epsilon, float(margin), float32, float(off),
         sum({each["cover"]: len(part.next) for part, each in zip(parts, told["parts"])}.values()), cases.states,
     )  # fmt: skip
+
+
+def _most_states(inputs: int) -> int:
+    return min(MOST_STATES, MOST_STEPS // inputs)
+
+
+def _check_size(told: dict[str, Any], maps: Maps) -> None:
+    """Refuse a proof that would take gigabytes or hours: a small file may name one cover for thousands of columns."""
+    heads, n, most = maps.shape
+    if len(told["parts"]) > heads * most:
+        raise Refused("it has more parts than the network has columns")
+    letters = work = 0
+    for part in told["parts"]:
+        cover = told["covers"][part["cover"]]
+        letters += sum(len(cover[each]["data"]) for each in ("centres", "radii", "next"))
+        work += len(cover["centres"]["data"]) // 8 * n * maps.tokens
+    if letters > MOST_TOGETHER or work > MOST_WORK:
+        raise Refused("the covers of its parts are larger than can be checked")
+
+
+class Used(dict[str, Floats]):
+    """Tensors by name, and which of them were looked at."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        super().__init__(tensors)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Floats:
+        self.names.add(name)
+        return super().__getitem__(name)
 
 
 def read_tensors(path: Path) -> Tensors:
@@ -129,12 +162,16 @@ def read_tensors(path: Path) -> Tensors:
     if size > MOST_HEADER:
         raise Refused(f"{path.name} names its tensors in more than {MOST_HEADER:,} bytes")
     header, body = json.loads(data[8 : 8 + size]), data[8 + size :]
-    if sum(4 * math.prod(each["shape"]) for name, each in header.items() if name != "__metadata__") > len(body):
+    tensors = {name: each for name, each in header.items() if name != "__metadata__"}
+    for name, each in tensors.items():
+        if not all(type(part) is int and part > 0 for part in each["shape"]):
+            raise Refused(f"{name} has a shape that no weights have: {each['shape']!s:.60}")
+    if sum(4 * math.prod(each["shape"]) for each in tensors.values()) > len(body):
         raise Refused(f"{path.name} holds fewer numbers than it says")  # tensors that lie on one another, each a copy
+    if any(part > MOST_WIDE for each in tensors.values() for part in each["shape"]):
+        raise Refused(f"a side of a tensor is longer than the {MOST_WIDE:,} that can be checked")
     found = {}
-    for name, each in header.items():
-        if name == "__metadata__":
-            continue
+    for name, each in tensors.items():
         if each["dtype"] != "F32":
             raise Refused(f"{name} is {each['dtype']}; a proof is about float32 weights")
         begin, end = each["data_offsets"]

@@ -19,7 +19,7 @@ from statetrack.certificates.checker.rounding import Floats, Interval, Refused, 
 
 Ints = NDArray[np.int64]
 Columns = tuple[tuple[int, int], ...]  # (head, column)
-MOST_STATES = 1_000_000
+MOST_STATES, MOST_STEPS = 1_000_000, 2**23  # of the product with the task; a step is a token in a state
 CHUNK = 2048
 
 
@@ -73,10 +73,16 @@ class Part:
 
     def check_images(self, maps: Maps, epsilon: float) -> None:
         """Every region under every token, column by column."""
+        norms: dict[tuple[int, int], float] = {}
         for place, (head, column) in enumerate(self.columns):
             for token in range(maps.tokens):
                 a, c = maps.matrix[token, head], maps.constant[token, head, :, column]
-                image, reach = (self._ball if self.balls else self._box)(place, a, c, epsilon)
+                if self.balls:
+                    if (token, head) not in norms:
+                        norms[token, head] = norm(a)
+                    image, reach = self._ball(place, a, c, epsilon, norms[token, head])
+                else:
+                    image, reach = self._box(place, a, c, epsilon)
                 inside = self._holds(place, self.next[:, token], image, reach)
                 if not inside.all():
                     region = int(np.flatnonzero(~inside)[0])
@@ -92,16 +98,16 @@ class Part:
         image = outward(middle.lo - spread, middle.hi + spread, 0.0).tanh()
         return outward(image.lo - epsilon, image.hi + epsilon, 0.0), np.zeros(len(self.centres))
 
-    def _ball(self, place: int, a: Interval, c: Interval, epsilon: float) -> tuple[Interval, Floats]:
+    def _ball(self, place: int, a: Interval, c: Interval, epsilon: float, size: float) -> tuple[Interval, Floats]:
         """The images of the centres, and how far those of the balls reach from there: the radius times the largest
-        slope of tanh on the ball and the norm of A, and the error.
+        slope of tanh on the ball and the norm of A (`size`), and the error.
         """
         middle, radii = Interval.of(self.centres[:, place]) @ a.turned() + c, self.radii[:, place]
         rows = (Interval.of(a.size) * Interval.of(a.size)).total().sqrt().hi[:, 0]
         least = np.maximum(middle.lo, -middle.hi) - up(radii[:, None] * rows)
         flat = Interval.of(np.maximum(least, 0)).tanh()
         slope = (Interval.of(1.0) - flat * flat).hi.max(axis=1)
-        reach = Interval.of(slope) * Interval.of(norm(a)) * Interval.of(radii)
+        reach = Interval.of(slope) * Interval.of(size) * Interval.of(radii)
         return middle.tanh(), (reach + Interval.of(epsilon) * Interval.of(math.sqrt(len(rows)) * (1 + 1e-15))).hi
 
     def _holds(self, place: int, regions: Ints, image: Interval, reach: Floats) -> NDArray[np.bool_]:
@@ -167,7 +173,7 @@ def follow(parts: list[Part], steps: NDArray[np.integer]) -> Cases:
         rows.append(distinct.tolist())
     start = (0, *(own[part.start] for own, part in zip(classes, parts)))
     known, todo, cases = {start}, [start], set()
-    following = steps.tolist()
+    following, most = steps.tolist(), min(MOST_STATES, MOST_STEPS // steps.shape[1])
     while todo:
         state = todo.pop()
         own = [row[each] for row, each in zip(rows, state[1:])]
@@ -176,8 +182,8 @@ def follow(parts: list[Part], steps: NDArray[np.integer]) -> Cases:
             cases.add((*into, token, after))
             reached = (after, *(which[region] for which, region in zip(classes, into)))
             if reached not in known:
-                if len(known) >= MOST_STATES:
-                    raise Refused(f"more than {MOST_STATES} states come up")
+                if len(known) >= most:
+                    raise Refused(f"more than {most} states come up")
                 known.add(reached)
                 todo.append(reached)
     found = np.array(sorted(cases), np.int64)

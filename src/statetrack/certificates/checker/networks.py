@@ -34,6 +34,8 @@ from statetrack.certificates.checker.rounding import Floats, Interval, Refused, 
 
 Ints = NDArray[np.int64]
 Tensors = dict[str, Floats]
+MOST_WIDE = 2**13  # of each side of a tensor
+MOST_MAPS = 2**21  # numbers of the matrices of all tokens and heads
 NORM_EPSILON, UNIT_EPSILON = 1e-5, 1e-6  # of RMSNorm, and of keys that are divided by their length
 
 
@@ -80,9 +82,19 @@ class Network:
 
     alike_columns = False  # whether all columns of a head move by the same map
 
-    def __init__(self, tensors: Tensors) -> None:
+    def __init__(self, tensors: Tensors, inputs: int) -> None:
         self.tensors = tensors
+        tokens = len(self.get("embedding.weight").lo)
+        if tokens != inputs:
+            raise Refused(f"the network knows {tokens} tokens, the task has {inputs}")
+        heads, n = self.shape()
+        if not 0 < tokens * heads * n * n <= MOST_MAPS:
+            raise Refused(f"{heads} x {n} x {n} numbers for each of {tokens} tokens are more than can be checked")
         self.maps = self.maps_of()
+
+    def shape(self) -> tuple[int, int]:
+        """Heads, and numbers of a column."""
+        raise NotImplementedError
 
     def get(self, name: str, unit: float = 0.0) -> Interval:
         if name not in self.tensors:
@@ -103,6 +115,9 @@ class Network:
 
 class TanhRNN(Network):
     """h' = tanh(W_hh h + W_ih e_x + b), logits = W h + b."""
+
+    def shape(self) -> tuple[int, int]:
+        return 1, len(self.get("rnn.weight_hh_l0").lo)
 
     def maps_of(self) -> Maps:
         w, given = self.get("rnn.weight_hh_l0"), self.given(0.0)
@@ -209,6 +224,9 @@ class E88Gain(E88):
         rows = len(x.lo)
         return Tables(k.reshape(rows, 1, heads, n), beta.reshape(rows, 1, heads), decay, v.reshape(rows, heads, n))
 
+    def shape(self) -> tuple[int, int]:
+        return self._sizes()
+
     def _sizes(self) -> tuple[int, int]:
         heads = self.tensors["mixers.0.decay.project.weight"].shape[0]
         return heads, self.tensors["mixers.0.out.weight"].shape[1] // heads
@@ -256,6 +274,10 @@ class Reflections(E88):
         low, high = (np.concatenate([a, b[:, 1:]], axis=1) for a, b in ((first.lo, beta.lo), (first.hi, beta.hi)))
         return Tables(unit_length(k), Interval(low, high, unit), gain, None)
 
+    def shape(self) -> tuple[int, int]:
+        heads, _, n = self._sizes()
+        return heads, n
+
     def _sizes(self) -> tuple[int, int, int]:
         heads = self.tensors["mixers.0.gain.project.weight"].shape[0]
         writes = self.tensors["mixers.0.rate.project.weight"].shape[0] // heads
@@ -286,7 +308,7 @@ class Reflections(E88):
         return self.read(total.gelu(), off, self.get("mixers.0.out.weight"), base, tokens, right)
 
 
-NETWORKS: dict[str, Callable[[Tensors], Network]] = {
+NETWORKS: dict[str, Callable[[Tensors, int], Network]] = {
     "tanh-rnn": TanhRNN, "e88-gain": E88Gain, "e88-gain-reflections": Reflections,
 }  # fmt: skip
 
@@ -335,5 +357,5 @@ def _least_margin(
         if length is not None:
             above = above / length[rows].reshape(-1, 1)
         above = above + (bias[[own]] - bias[others])
-        least = min(least, float(above.lo.min(initial=np.inf)))
-    return least
+        least = np.minimum(least, above.lo.min(initial=np.inf))  # NaN stays NaN
+    return float(least)
