@@ -6,7 +6,7 @@ import pytest
 
 import statetrack as st
 from statetrack.asking import Episode, Reply, Rules, Tokens, dialogue, play
-from statetrack.asking.secrets import scrub
+from statetrack.secrets import scrub
 
 MEDIAN = st.task("track_the_stat.median")  # seed 0: 85 63 51 26, medians 85 74 63 57
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import traceback
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,8 +12,11 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
+from statetrack import secrets
 from statetrack.asking.engines import engine
+from statetrack.asking.engines.hub import located
 from statetrack.cli import main
+from statetrack.errors import BadInput
 from tests.asking.tiny_models import saved
 
 
@@ -88,3 +92,24 @@ def test_an_earlier_download_is_enough(hub: Hub, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     assert engine("hf:somebody/tiny", device="cpu").name == "hf:somebody/tiny"
     assert hub.asked == 1
+
+
+def test_a_hub_that_repeats_the_token_is_not_repeated(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "hf_ZYXWVUTSRQPONMLKJIHGFEDCBA9876543210"
+    monkeypatch.setattr(secrets, "_given", set())
+    monkeypatch.setenv("HF_TOKEN", key)
+
+    def echo(self: Answer) -> None:
+        self.send_response(401)
+        self.send_header("X-Error-Code", "RepoNotFound")
+        self.send_header("X-Error-Message", f"bad {self.headers['Authorization']}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    monkeypatch.setattr(Answer, "do_GET", echo)
+    with pytest.raises(BadInput) as refused:
+        located("somebody/model")
+    assert key not in "".join(traceback.format_exception(refused.value))
+    assert "the hub has no model of that name" in str(refused.value)

@@ -15,6 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from statetrack import secrets
+
 Files = dict[str, bytes]
 TOKEN = "hf_of_a_stand_in"
 
@@ -160,6 +162,7 @@ def standing_in(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
                         "HF_HUB_CACHE": str(cache), "HF_TOKEN_PATH": str(cache / "token")}.items():  # fmt: skip
         monkeypatch.setattr(constants, name, value)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setattr(secrets, "_given", set())  # tokens that later tests need not hide
     try:
         yield server
     finally:

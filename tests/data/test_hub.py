@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from statetrack.data.audit import audit
 from statetrack.data.hub import HubName, located
 from statetrack.data.lengths import Lengths
 from statetrack.data.write import DataRequest, write
-from tests.data.hub_stand_in import TOKEN, Hub, standing_in
+from tests.data.hub_stand_in import TOKEN, Answer, Hub, standing_in
 from tests.data.published_sets import publish
 from tests.data.test_audit import S3, S4
 
@@ -137,3 +138,49 @@ def test_the_command_line_asks_the_hub_that_the_environment_names(collection: Hu
     told = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert told.returncode == 1
     assert json.loads(told.stdout)["labels"]["follows"] == "published"
+
+
+KEY = "hf_ABCDEFGHIJKLMNOPQRSTUV0123456789"
+
+
+def echo(self: Answer, status: int) -> None:
+    sent = self.headers["Authorization"]
+    self.say(status, {"error": f"you sent {sent}"}, {"X-Error-Message": f"bad {sent}", "X-Request-Id": sent})
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
+def test_a_hub_that_repeats_the_token_is_not_repeated(
+    hub: Hub, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", KEY)
+    monkeypatch.setattr(Answer, "do_GET", lambda self: echo(self, status))
+    monkeypatch.setattr(Answer, "do_HEAD", lambda self: echo(self, status))
+    with pytest.raises(BadInput) as refused:
+        located("hub:somebody/rows")
+    told = "".join(traceback.format_exception(refused.value))
+    assert main(["audit", "hub:somebody/rows"]) == 2
+    captured = capfd.readouterr()
+    for text in (told, captured.out, captured.err):
+        assert KEY not in text
+        assert KEY[3:] not in text
+
+
+@pytest.mark.parametrize(
+    "told",
+    [[1], None, {"id": "a/b", "sha": "0" * 40, "siblings": [{"x": 1}]}, {"id": "a/b", "siblings": []}, b"<html>",
+     b"[" * 100_000, {"id": "a/b", "sha": "0" * 40, "siblings": [], "lastModified": 5, "tags": 5}],
+)  # fmt: skip
+def test_answers_that_are_none_are_one_line(
+    hub: Hub, told: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Answer, "do_GET", lambda self: self.say(200, told))
+    assert main(["audit", "hub:somebody/rows"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "what the hub answers cannot be read" in line
+    assert len(line) < 500
+
+
+def test_files_that_would_lie_elsewhere_are_refused(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    hub.repos["somebody/rows"] = {"train.jsonl": b"", "/tmp/elsewhere.jsonl": b""}
+    assert main(["audit", "hub:somebody/rows"]) == 2
+    assert "Invalid filename" in capsys.readouterr().err

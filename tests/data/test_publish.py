@@ -18,7 +18,7 @@ from statetrack.data.audit import audit
 from statetrack.data.lengths import Lengths
 from statetrack.data.publish import publish
 from statetrack.data.write import DataRequest, write
-from tests.data.hub_stand_in import Hub, standing_in
+from tests.data.hub_stand_in import Answer, Hub, standing_in
 
 pytestmark = pytest.mark.needs("huggingface_hub")
 
@@ -166,3 +166,46 @@ def test_the_files_of_the_card_are_what_load_dataset_opens(hub: Hub, tmp_path: P
         (tmp_path / "copy" / path).write_bytes(data)
     opened = datasets.load_dataset(str(tmp_path / "copy"), cache_dir=str(tmp_path / "datasets"))
     assert {split: len(rows) for split, rows in opened.items()} == {"train": 50, "test": 50}
+
+
+WELL = {"task": "s4_composition", "statetrack": "0.5.0", "split": "test", "seed": 0, "count": 5, "length": "5",
+        "convention": "mathematical"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [1], "x", None, WELL | {"split": "x\n    path: /etc/passwd\n---\n<script>"}, WELL | {"count": "5"},
+        WELL | {"count": [5]}, WELL | {"seed": {}}, WELL | {"length": 5}, WELL | {"statetrack": "1\n# more"},
+        {key: value for key, value in WELL.items() if key != "split"},
+    ],
+)  # fmt: skip
+def test_metadata_of_others_never_makes_the_card(hub: Hub, told: Any) -> None:
+    """They would have become lines of the card's header, and of the commands on it."""
+    files = {"README.md": b"old", "data/test-00000-of-00001.parquet.meta.json": json.dumps(told).encode()}
+    hub.repos["me/rows"] = dict(files)
+    with pytest.raises(BadInput, match="me/rows"):
+        publish(request(), "me/rows")
+    assert hub.repos["me/rows"] == files
+
+
+@pytest.mark.parametrize("told", [b"<", b"[" * 100_000, b"\xff\xfe"])
+def test_metadata_that_are_none_are_one_line(hub: Hub, told: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    hub.repos["me/rows"] = {"data/test-00000-of-00001.parquet.meta.json": told}
+    assert main(["data", "s4", "--length", "5", "--count", "3", "--hub", "me/rows"]) == 2
+    assert "me/rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("licence", ["", "mit\nconfigs: x", "a b"])
+def test_a_licence_is_a_name(hub: Hub, licence: str) -> None:
+    with pytest.raises(BadInput, match="should be a name such as apache"):
+        publish(request(), "me/rows", licence=licence)
+    assert hub.repos == {}
+
+
+def test_a_hub_that_answers_nonsense_when_pushed_to_is_one_line(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Answer, "create", lambda self, asked: self.say(409, {"error": "there"}))
+    assert main(["data", "s4", "--length", "5", "--count", "3", "--hub", "me/new"]) == 2
+    assert "what the hub answers cannot be read" in capsys.readouterr().err

@@ -10,7 +10,6 @@ from typing import Any
 
 from statetrack.asking import engines, metrics, run
 from statetrack.asking.rules import FORCED, Rules
-from statetrack.asking.secrets import guard
 from statetrack.asking.solvers import solver as solver_of
 from statetrack.asking.survival import HalfFailed
 from statetrack.display import Card, Measured, Table
@@ -18,6 +17,7 @@ from statetrack.errors import BadInput, refusing_unknown
 from statetrack.formatting import fixed, plural, visible
 from statetrack.progress import progress as progress_bar
 from statetrack.results.records import AskedRecord
+from statetrack.secrets import guard
 from statetrack.tasks import Task, given_task
 
 SAMPLES = 250

@@ -18,11 +18,11 @@ from typing import Any
 from statetrack.asking.answers import is_refusal, without_reasoning
 from statetrack.asking.dialogue import Dialogue, Turn
 from statetrack.asking.prompts import OK
-from statetrack.asking.secrets import PIECE, scrub
 from statetrack.asking.tokens import NO_TOKENS, Tokens
 from statetrack.errors import unknown
 from statetrack.formatting import visible
 from statetrack.results.records import EpisodeRecord as KeptEpisode
+from statetrack.secrets import PIECE, scrub
 
 Message = dict[str, str]
 

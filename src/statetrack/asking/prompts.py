@@ -11,9 +11,9 @@ import numpy as np
 from statetrack.asking import compat, templates
 from statetrack.asking.answers import Form
 from statetrack.asking.rules import Rules
-from statetrack.asking.secrets import scrub
 from statetrack.asking.wording import GroupWording, Wording, wording
 from statetrack.errors import BadInput, shortened
+from statetrack.secrets import scrub
 from statetrack.tasks import Task
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask

@@ -20,9 +20,9 @@ from statetrack.asking.dialogue import Dialogue
 from statetrack.asking.engines import LOCAL
 from statetrack.asking.episode import Episode
 from statetrack.asking.rules import Rules
-from statetrack.asking.secrets import scrub
 from statetrack.asking.solvers import Solver
 from statetrack.asking.wording import wording
+from statetrack.secrets import scrub
 from statetrack.tasks import Task
 
 EFFORT, BUDGET = ("reasoning_effort", "effort"), "reasoning_tokens"  # as Inspect's providers call them

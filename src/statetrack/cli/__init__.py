@@ -159,6 +159,8 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _refuse(message: str) -> int:
-    line = visible(" ".join(message.split()))
+    from statetrack.secrets import scrub
+
+    line = visible(scrub(" ".join(message.split())))
     say(f"statetrack: {line}", file=sys.stderr)
     return 2

@@ -1,24 +1,28 @@
 """Data sets by their name on the Hugging Face hub: `hub:OWNER/NAME`, with `/FOLDER` behind it or `@REVISION`.
 
 What is read are files of rows and metadata; code in a data set is neither fetched nor run. They stay in the cache of
-huggingface_hub, from where they are taken when the hub is not reached. `HF_ENDPOINT` names another hub.
+huggingface_hub, from where they are taken when the hub is not reached. `HF_ENDPOINT` names another hub, which may
+answer anything, and repeat the token that it was sent.
 """
 
 from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
+from statetrack import secrets
 from statetrack.data.write import METADATA
 from statetrack.errors import BadInput, need, one_line
 
 PREFIX = "hub:"
 ENDINGS = (".jsonl", ".parquet", ".arrow", ".json")
+ODD = (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError)  # of answers that are none
 SECONDS = 10.0  # that the hub has for its first answer
 NAMED = re.compile(r"(?P<repo>[^/@]+/[^/@]+)(?:/(?P<folder>[^@]+?))?/?(?:@(?P<revision>.+))?")
 
@@ -58,11 +62,36 @@ def located(path: Path | str, stems: Sequence[str] = ()) -> Path:
     if not on_hub(path):
         return Path(path)
     name = HubName.read(str(path))
-    library = need("huggingface_hub", "hub", f"reading {path}")
+    library = client(f"reading {path}")
     place = _fetched(library, name, str(path), stems) / name.folder
     if not place.exists():
         raise BadInput(f"{path} cannot be read: {name.repo} has no {name.folder} with data in it")
     return place
+
+
+def client(purpose: str) -> Any:
+    """The hub's client; from now on its token is shown nowhere."""
+    library = need("huggingface_hub", "hub", purpose)
+    secrets.guard()
+    secrets.remember(library.get_token())
+    return library
+
+
+def said(error: BaseException) -> str:
+    """What went wrong, in one line; the token is kept out of it, and of the traceback behind it."""
+    secrets.scrub_error(error)
+    return secrets.scrub(one_line(error))
+
+
+@contextmanager
+def understood(what: str, errors: Any) -> Iterator[None]:
+    """Refuse in one line what a hub answers that is none of the hub's answers."""
+    try:
+        yield
+    except (BadInput, OSError, errors.HFValidationError):
+        raise
+    except ODD as error:
+        raise BadInput(f"{what}: what the hub answers cannot be read ({said(error)})") from error
 
 
 def _fetched(library: Any, name: HubName, text: str, stems: Sequence[str]) -> Path:
@@ -70,27 +99,32 @@ def _fetched(library: Any, name: HubName, text: str, stems: Sequence[str]) -> Pa
     unsent: Any = errors.HfHubHTTPError.__mro__[1]  # of the library that the hub's client sends with, whichever it is
     wanted, offline = _patterns(name.folder, stems), ""
     try:
-        info = library.HfApi().dataset_info(name.repo, revision=name.revision, timeout=SECONDS)
-        if not any(fnmatch(file.rfilename, pattern) for file in info.siblings or () for pattern in wanted):
-            wanted = _patterns(name.folder, ())
+        with understood(text, errors):
+            info = library.HfApi().dataset_info(name.repo, revision=name.revision, timeout=SECONDS)
+            if not any(fnmatch(file.rfilename, pattern) for file in info.siblings or () for pattern in wanted):
+                wanted = _patterns(name.folder, ())
     except errors.HFValidationError as error:
-        raise BadInput(f"{text} is no name of the hub's: {one_line(error)}") from error
+        raise BadInput(f"{text} is no name of the hub's: {said(error)}") from error
     except errors.RepositoryNotFoundError as error:
+        secrets.scrub_error(error)
         raise BadInput(f"{text}: the hub has no data set of that name, or does not show it to you") from error
     except errors.RevisionNotFoundError as error:
+        secrets.scrub_error(error)
         raise BadInput(f"{text}: {name.repo} has no revision {name.revision}") from error
     except (OSError, unsent) as error:
-        offline = one_line(error)
+        offline = said(error)
     try:
-        where = library.snapshot_download(
-            name.repo,
-            repo_type="dataset",
-            revision=name.revision,
-            allow_patterns=wanted,
-            local_files_only=bool(offline),
-        )
+        with understood(text, errors):
+            where = library.snapshot_download(
+                name.repo,
+                repo_type="dataset",
+                revision=name.revision,
+                allow_patterns=wanted,
+                local_files_only=bool(offline),
+            )
     except (OSError, unsent) as error:
-        raise BadInput(f"{text} cannot be read: the hub is not reached ({offline or one_line(error)})") from error
+        why = said(error)
+        raise BadInput(f"{text} cannot be read: the hub is not reached ({offline or why})") from error
     return Path(where)
 
 

@@ -6,20 +6,26 @@ A data set there may have several splits of one task, each pushed by itself; the
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from statetrack.data.hub import SECONDS, HubName
+from statetrack import secrets
+from statetrack.data.hub import SECONDS, HubName, client, said, understood
 from statetrack.data.rows import DataRequest
 from statetrack.data.write import Progress, beside, quiet, write
-from statetrack.errors import BadInput, need, one_line
+from statetrack.errors import BadInput, need, shortened
+from statetrack.files import read_bounded
 from statetrack.formatting import plural
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
 
 CARD = "README.md"
+MOST_METADATA = 2**28  # bytes; of ten points the list of all permutations has 2**27
+PLAIN = re.compile(r"[\w.,+\[\]=()' -]{1,200}")
+LICENCES = re.compile(r"[\w.-]{1,60}")
 LICENCE = "apache-2.0"
 RULES = {
     "mathematical": "p_n ∘ ... ∘ p_1 (mathematical: p_1 acts first)",
@@ -52,30 +58,35 @@ def publish(
     A split that is there already is left as it is, and refused, unless `overwrite` says otherwise.
     """
     name = HubName.read(repo)
+    if not LICENCES.fullmatch(licence):
+        raise BadInput(f"licence {shortened(licence)} should be a name such as {LICENCE} or cc-by-4.0")
     if name.folder or name.revision:
         raise BadInput(f"{repo}: a data set is pushed to OWNER/NAME, without a folder or a revision")
-    library = need("huggingface_hub", "hub", f"pushing to {name.repo}")
+    library = client(f"pushing to {name.repo}")
     errors: Any = need("huggingface_hub.errors", "hub", f"pushing to {name.repo}")
     unsent: Any = errors.HfHubHTTPError.__mro__[1]  # of the library that the hub's client sends with, whichever it is
     api = library.HfApi()
     try:
-        others = _others(library, api, errors, name.repo, request, overwrite)
+        with understood(name.repo, errors):
+            others = _others(library, api, errors, name.repo, request, overwrite)
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder) / _file(request.split)
             write(request, out=data, progress=progress)
             own = _about(beside(data).read_text(encoding="utf-8"))
             text = card(request, [*others, own], name.repo, licence)
-            api.create_repo(name.repo, repo_type="dataset", private=private, exist_ok=True)
+            with understood(name.repo, errors):
+                api.create_repo(name.repo, repo_type="dataset", private=private, exist_ok=True)
             adds = [(CARD, text.encode()), *((f"data/{path.name}", path) for path in (data, beside(data)))]
             operations = [library.CommitOperationAdd(path_in_repo=place, path_or_fileobj=what) for place, what in adds]
             message = f"{request.task.name}, {request.split}: {plural(request.count, 'row')}"
-            api.create_commit(name.repo, operations, commit_message=message, repo_type="dataset")
+            with understood(name.repo, errors):
+                api.create_commit(name.repo, operations, commit_message=message, repo_type="dataset")
     except errors.HFValidationError as error:
-        raise BadInput(f"{name.repo} is no name of the hub's: {one_line(error)}") from error
+        raise BadInput(f"{name.repo} is no name of the hub's: {said(error)}") from error
     except errors.HfHubHTTPError as error:
         raise _refused(name.repo, error) from error
     except (OSError, unsent) as error:
-        raise BadInput(f"{name.repo} cannot be pushed: the hub is not reached ({one_line(error)})") from error
+        raise BadInput(f"{name.repo} cannot be pushed: the hub is not reached ({said(error)})") from error
     return f"{api.endpoint}/datasets/{name.repo}"
 
 
@@ -99,10 +110,10 @@ def _others(library: Any, api: Any, errors: Any, repo: str, request: DataRequest
     for path in there:
         if path.endswith(".parquet.meta.json") and path != f"{own}.meta.json":
             local = library.hf_hub_download(repo, path, repo_type="dataset")
-            found.append(_about(Path(local).read_text(encoding="utf-8")))
+            found.append(_theirs(Path(local), f"{path} of {repo}"))
     for other in found:
         if other.get("task") != request.task.name:
-            raise BadInput(f"{repo} holds rows of {other.get('task')}; a data set has those of one task")
+            raise BadInput(f"{repo} holds rows of {other['task']}; a data set has those of one task")
         if request.group is not None and _labelled(other) != (request.convention, request.prefixes):
             raise BadInput(
                 f"the split {other.get('split')} of {repo} has other labels: --convention and --prefixes as there"
@@ -114,12 +125,23 @@ def _labelled(about: Metadata) -> tuple[str, bool]:
     return about.get("convention", ""), about.get("prefixes", False)
 
 
+def _theirs(path: Path, called: str) -> Metadata:
+    """Metadata that anybody may have pushed. What goes from it into the card and its commands is plain."""
+    about = _about(read_bounded(path, MOST_METADATA).decode())
+    words = ("task", "split", "length", "statetrack", *(["convention"] if "convention" in about else []))
+    plain = all(isinstance(about.get(each), str) and PLAIN.fullmatch(about[each]) for each in words)
+    if not plain or not all(type(about.get(each)) is int for each in ("count", "seed")):
+        raise BadInput(f"{called} is not metadata that statetrack wrote, so that the card cannot say what is there")
+    return about
+
+
 def _about(text: str) -> Metadata:
     """A file of metadata, less its long parts."""
     return {key: value for key, value in json.loads(text).items() if key != "permutation_map"}
 
 
 def _refused(repo: str, error: Any) -> BadInput:
+    secrets.scrub_error(error)
     status = error.response.status_code
     if status in (401, 403, 404):
         return BadInput(

@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 from statetrack import spec, trust
 from statetrack.asking.episode import Reply, Request
 from statetrack.asking.rules import Rules
-from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput, need
+from statetrack.secrets import scrub
 
 LOCAL = "hf:"
 ENTRY_POINTS, PROVIDERS = "statetrack.engines", "inspect"  # under which an engine for PROVIDER/MODEL registers

@@ -18,6 +18,7 @@ from statetrack.asking.engines.memory import RecurrentMemory, memory_for
 from statetrack.asking.episode import CONTEXT, Reply, Request
 from statetrack.asking.tokens import Tokens
 from statetrack.errors import BadInput, need
+from statetrack.secrets import scrub_error
 
 NEWLINE = "\n"
 ENDLESS = 2**15  # tokens of a reply that nothing else ends
@@ -60,6 +61,7 @@ class HFEngine:
                     where, dtype=getattr(torch, kind), trust_remote_code=False, **options
                 )
         except (OSError, ValueError, KeyError) as error:
+            scrub_error(error)  # it may repeat what a hub said
             reason = str(error).strip().partition("\n")[0]
             raise BadInput(f"model hf:{path} cannot be loaded: {reason}") from error
         return cls(model.to(place), tokenizer, f"hf:{path}", batch)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.asking.external.archive import Unreadable
-from statetrack.asking.secrets import scrub
 from statetrack.files import read_bounded
 from statetrack.formatting import visible
+from statetrack.secrets import scrub
 
 MOST_JSON = 2**26  # bytes of a JSON file
 MOST_NUMBER = 2**53

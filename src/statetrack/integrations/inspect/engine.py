@@ -23,12 +23,12 @@ from pydantic import ValidationError
 from statetrack import spec
 from statetrack.asking.engines import UNMEASURED
 from statetrack.asking.episode import SERVER, TIME, Reply, Request
-from statetrack.asking.secrets import scrub
 from statetrack.asking.tokens import NO_TOKENS
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.failures import Attempt, judge, plain
 from statetrack.integrations.inspect.guard import guarded
 from statetrack.integrations.inspect.replies import MessageHistory, read
+from statetrack.secrets import scrub
 
 RETRIES = 5
 TIMEOUT = 300  # seconds for one try

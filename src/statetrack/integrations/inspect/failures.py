@@ -14,9 +14,9 @@ from rich.text import Text
 from tenacity import RetryError
 
 from statetrack.asking.episode import CONTEXT, SERVER, Reply
-from statetrack.asking.secrets import scrub
 from statetrack.errors import BadInput
 from statetrack.integrations.inspect.guard import Unusable
+from statetrack.secrets import scrub
 
 LONGEST = 300  # characters of an error that are kept
 PASSING = (408, 409, 425, 429)  # the client errors that may pass: time-out, conflict, too early, too many requests

@@ -19,7 +19,7 @@ from inspect_ai.log import transcript
 from inspect_ai.model import Model, ModelCall, ModelOutput
 
 from statetrack.asking.bodies import failure_in
-from statetrack.asking.secrets import guard, remember, scrub, scrub_error, scrubbed
+from statetrack.secrets import guard, remember, scrub, scrub_error, scrubbed
 
 MOST_BYTES = 8 * 2**20  # of a body, as it comes over the wire
 MOST_PACKED = 2**16  # of a compressed one: gzip unpacks to at most a thousand times as much

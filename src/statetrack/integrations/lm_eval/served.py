@@ -10,7 +10,7 @@ from lm_eval.models.api_models import LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER, Temp
 
 from statetrack.asking.answers import marks_reasoning
 from statetrack.asking.bodies import failure_in
-from statetrack.asking.secrets import scrubbed
+from statetrack.secrets import scrubbed
 
 
 def thinks(model: Any) -> bool:

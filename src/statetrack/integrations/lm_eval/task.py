@@ -19,7 +19,6 @@ from lm_eval.filters import build_filter_ensemble
 from statetrack.asking import Question, question
 from statetrack.asking.answers import INTEGER, Form, left_open, without_reasoning
 from statetrack.asking.prompts import SEED_PROMPT
-from statetrack.asking.secrets import guard, remember_named, scrubbed
 from statetrack.errors import BadInput
 from statetrack.integrations.lm_eval import published
 from statetrack.integrations.lm_eval.context import model_of_run, too_long
@@ -28,6 +27,7 @@ from statetrack.integrations.lm_eval.documents import Document, Generated
 from statetrack.integrations.lm_eval.metrics import UNANSWERED, aggregations, names
 from statetrack.integrations.lm_eval.options import HarnessOptions
 from statetrack.integrations.lm_eval.served import guard_replies, is_served, never_came, thinks
+from statetrack.secrets import guard, remember_named, scrubbed
 from statetrack.tasks.groups import usual_name
 from statetrack.tasks.groups.task import GroupTask
 from statetrack.version import __version__

@@ -12,8 +12,8 @@ import unicodedata
 
 import pytest
 
-from statetrack.asking import secrets
-from statetrack.asking.secrets import scrub, scrub_error, scrubbed
+from statetrack import secrets
+from statetrack.secrets import scrub, scrub_error, scrubbed
 from tests.asking.echoes import ECHOES, KEY, leaks
 
 
@@ -85,7 +85,7 @@ def test_a_million_backslashes_are_as_quick_as_letters() -> None:
 def test_warnings_and_threads_show_no_key() -> None:
     program = f"""
 import threading, warnings
-from statetrack.asking.secrets import guard
+from statetrack.secrets import guard
 guard()
 warnings.warn("input_value={KEY!r}")
 def fail(): raise ValueError("sent {KEY}")
@@ -140,7 +140,7 @@ def test_errors_with_all_that_led_to_them() -> None:
 
 def test_log_records_and_tracebacks_of_a_process_are_clean() -> None:
     code = (
-        "import logging, sys; from statetrack.asking.secrets import guard; guard(); guard()\n"
+        "import logging, sys; from statetrack.secrets import guard; guard(); guard()\n"
         f"logging.basicConfig(stream=sys.stdout); log = logging.getLogger('far.away')\n"
         f"log.warning('sent %s', {KEY!r})\n"
         f"try: raise ValueError({KEY!r})\n"
@@ -176,3 +176,13 @@ def test_a_guarded_logger_leaves_what_holds_no_key(monkeypatch: pytest.MonkeyPat
 def test_a_key_that_holds_a_piece_of_another_is_hidden_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "loop-back-12345678")
     assert scrub("key sk-abcdefgh12345678!") == "key ***!"
+
+
+def test_the_line_of_a_refusal_holds_no_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from statetrack.cli import main
+
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+    assert main(["show", f"nosuch-{KEY}"]) == 2
+    assert not leaks(capsys.readouterr().err)
