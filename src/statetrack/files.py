@@ -17,6 +17,7 @@ from typing import BinaryIO
 from statetrack.errors import BadInput
 
 ABANDONED = 3600.0  # seconds after which a half-written file that nobody has added to is nobody's
+MOST_VALUES = 2**22  # of a JSON file; a value takes up to 70 bytes of memory for each byte of the file
 
 
 @contextmanager
@@ -112,6 +113,15 @@ class Hashed:
     @property
     def sha256(self) -> str:
         return self.digest.hexdigest()
+
+
+def too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
+    """Whether JSON text may hold more values than are read: 64 MiB of empty lists take gigabytes and a minute.
+
+    >>> too_many_values(b"[1, 2]"), too_many_values(b"[" + b"{}," * 2**22 + b"{}]")
+    (False, True)
+    """
+    return len(data) > most and sum(map(data.count, (b"[", b"{", b","))) > most
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -312,3 +312,53 @@ def test_without_zstandard_it_is_said_what_is_missing(tmp_path: Path, monkeypatc
     assert entry.filename.encode() in data[at:]
     monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
     assert "reading it takes zstandard: pip install zstandard" in left_out(tmp_path)
+
+
+def test_a_file_of_empty_lists_is_not_read(tmp_path: Path) -> None:
+    """12 MB of them take 300 MB; as many as a file may have, 2 GB and half a minute."""
+    put(tmp_path, '{"results":{"s3_composition":{}},"configs":{},"x":[' + "[]," * 2**22 + "[]]}")
+    assert "more than the 4,194,304 values that are read" in left_out(tmp_path)
+    log(tmp_path / "a.eval", [b'{"x":[' + b"{}," * 2**21 + b"[]," * 2**20 + b"[]]}"])
+    (tmp_path / "results_now.json").unlink()
+    assert "more than the 4,194,304 values" in left_out(tmp_path)
+
+
+def test_a_sample_is_gone_through_once(tmp_path: Path) -> None:
+    """The name of what is not needed, a hundred thousand times inside: each had all before it read once more."""
+    many = {"messages": [{"x": 1, "store": 1}] * 100_000}
+    log(tmp_path / "a.eval", [many | sample(0)])
+    [found] = read(tmp_path).episodes
+    assert len(found.records) == 1
+
+
+def test_of_an_entry_of_gigabytes_no_more_is_read_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may have a hole of 2 GiB and take no room on the disk."""
+    read_at_once: list[int] = []
+    path = log(tmp_path / "a.eval", [], packed=zipfile.ZIP_STORED)
+    whole = archive._Packed.read
+
+    def watched(self: Any, size: int = -1) -> bytes:
+        data = whole(self, size)
+        read_at_once.append(len(data))
+        return data
+
+    monkeypatch.setattr(archive._Packed, "read", watched)
+    size = 2**28
+    name = b"header.json"
+    local = struct.pack("<4sHHHHHLLLHH", b"PK\x03\x04", 20, 0, 0, 0, 0, 0, size, size, len(name), 0) + name
+    entry = struct.pack("<4sHHHHHHLLLHHHHHLL", b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, size, size, len(name),
+                        0, 0, 0, 0, 0, 0) + name  # fmt: skip
+    with path.open("wb") as file:
+        file.write(local)
+        file.seek(len(local) + size)
+        file.write(entry + struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), len(local) + size, 0))
+    assert "a.eval" in left_out(tmp_path)
+    assert max(read_at_once) <= archive.MOST_ENTRY + 1
+
+
+def test_fields_before_one(tmp_path: Path) -> None:
+    from statetrack.asking.external.plain import fields_before
+
+    assert fields_before("z", b' { "a" : 1 , "b" : [ 2 ] } ') == {"a": 1, "b": [2]}
+    for text in (b"", b"[1]", b'{"a": 1', b'{"a" 1}', b'{"a": 1 "b": 2}', b"{1: 2}", b"[" * 10**5, b'{"a": 1,'):
+        assert fields_before("z", text) is None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from statetrack.files import open_plain, read_bounded, write_whole
+from statetrack.files import open_plain, read_bounded, too_many_values, write_whole
 from statetrack.results import seal
 from statetrack.results.evaluations import MISSING, PRUNED, ForEver
 from statetrack.results.networks import HasEvaluations
@@ -121,7 +121,9 @@ def weights_hash(path: Path) -> str:
         if not 2 <= length <= seal.MOST_HEADER:
             raise BadRecord("not a safetensors file")
         try:
-            header = json.loads(file.read(length))
+            if too_many_values(data := file.read(length)):
+                raise BadRecord(seal.MANY)
+            header = json.loads(data)
             tensors = sorted((name, each) for name, each in header.items() if name != "__metadata__")
             digest = hashlib.sha256()
             for name, each in tensors:

@@ -21,11 +21,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from statetrack.files import open_plain
+from statetrack.files import MOST_VALUES, open_plain, too_many_values
 from statetrack.results.schema import BadRecord
 
 SUM = "sha256"
 WRONG = "its checksum is wrong"
+MANY = f"more than the {MOST_VALUES:,} values that are read"
 MOST_JSON = 2**26  # bytes of a JSON file; a record of a thousand long replies has some 2**22
 MOST_HEADER = 2**26  # bytes of the header of a safetensors file
 MOST_NUMBER = 2**63  # nothing that is counted here reaches it
@@ -70,6 +71,8 @@ def unseal(data: bytes) -> Any:
 
 def _loads(data: bytes) -> Any:
     """JSON whose numbers are finite and of a size that can be counted with."""
+    if too_many_values(data):
+        raise BadRecord(MANY)
     try:
         if b"\\ud" in data:  # half a character can be written so, and then be sent nowhere: it becomes a question mark
             data = json.dumps(json.loads(data), ensure_ascii=False).encode(errors="replace")
@@ -138,6 +141,8 @@ def _sum(size: bytes, header: bytes, at: int, file: BinaryIO) -> bytes:
 
 
 def _note(header: bytes) -> dict[str, Any]:
+    if too_many_values(header):
+        raise BadRecord(MANY)
     try:
         note = json.loads(json.loads(header)["__metadata__"]["statetrack"])
     except (ValueError, KeyError, TypeError, RecursionError):

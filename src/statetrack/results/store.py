@@ -29,7 +29,7 @@ from typing import TypeVar
 
 from statetrack import spec
 from statetrack.errors import BadInput
-from statetrack.files import copy_whole, read_bounded, read_start, write_whole
+from statetrack.files import copy_whole, read_bounded, read_start, too_many_values, write_whole
 from statetrack.results import conflicts, proofs, records, schema, seal
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.records import EvaluatedRecord, Record, TrainingRecord
@@ -325,7 +325,7 @@ def _key_in(path: str | Path) -> str:
 
 def _cell_in(data: bytes) -> Cell | None:
     with suppress(ValueError, TypeError, KeyError, RecursionError):
-        return schema.read(Cell, json.loads(data)["cell"])
+        return None if too_many_values(data) else schema.read(Cell, json.loads(data)["cell"])
     return None
 
 

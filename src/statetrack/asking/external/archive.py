@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from statetrack.errors import BadInput
 from statetrack.files import open_plain
@@ -73,7 +73,7 @@ class Archive:
         return data
 
     @contextmanager
-    def _opened(self, entry: zipfile.ZipInfo) -> Iterator[io.BytesIO | io.RawIOBase]:
+    def _opened(self, entry: zipfile.ZipInfo) -> Iterator[io.RawIOBase]:
         if entry.flag_bits & 1:
             raise Unreadable("it is encrypted")
         self.file.seek(entry.header_offset)
@@ -82,37 +82,60 @@ class Archive:
             raise Unreadable(CUT)
         name, extra = struct.unpack("<HH", head[26:])
         self.file.seek(name + extra, os.SEEK_CUR)
-        packed = io.BytesIO(self.file.read(min(entry.compress_size, MOST_PACKED)))
+        packed = _Packed(self.file, entry.compress_size)
         if entry.compress_type == zipfile.ZIP_STORED:
             yield packed
         elif entry.compress_type == zipfile.ZIP_DEFLATED:
-            yield _Inflated(packed.getvalue())
+            yield _Inflated(packed)
         elif entry.compress_type == ZSTANDARD:
             yield _Unpacked(packed)
         else:
             raise Unreadable(f"it is packed in a way that is not known here ({entry.compress_type})")
 
 
+class _Packed(io.RawIOBase):
+    """The bytes of an entry, from where the file stands on, of which no more is read than is asked for."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self.file, self.left = file, size
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(self.left if size < 0 else min(size, self.left))
+        self.left -= len(data)
+        return data
+
+
 class _Inflated(io.RawIOBase):
     """A deflated entry, of which no more is unpacked than is asked for."""
 
-    def __init__(self, packed: bytes) -> None:
+    def __init__(self, packed: _Packed) -> None:
         self.packed, self.inflate = packed, zlib.decompressobj(-15)
 
     def read(self, size: int = -1) -> bytes:
-        return self.inflate.decompress(self.packed, size)
+        data = b""
+        while len(data) < size and not self.inflate.eof:
+            piece = self.inflate.unconsumed_tail or self.packed.read(PIECES[0])
+            if not piece:
+                break
+            data += self.inflate.decompress(piece, size - len(data))
+        return data
 
 
 class _Unpacked(io.RawIOBase):
     """The same of an entry that is packed with zstandard, in one frame or several."""
 
-    def __init__(self, packed: io.BytesIO) -> None:
+    def __init__(self, packed: _Packed) -> None:
         try:
             import zstandard
         except ImportError:
             raise Unreadable("reading it takes zstandard: pip install zstandard") from None
         self.error = zstandard.ZstdError
-        self.stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(packed, read_across_frames=True)
+        self.stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(
+            cast(Any, packed), read_across_frames=True
+        )
 
     def read(self, size: int = -1) -> bytes:
         data = b""

@@ -16,7 +16,7 @@ from statetrack import spec
 from statetrack.asking.episode import DONE, FAILURES, FAULTS, INTERRUPTIONS, LETTERS, RUNNING
 from statetrack.asking.external import archive
 from statetrack.asking.external.archive import Archive, Unreadable
-from statetrack.asking.external.plain import loads, mapping, model_name, name
+from statetrack.asking.external.plain import fields_before, loads, mapping, model_name, name
 from statetrack.asking.external.runs import loaded
 from statetrack.asking.rules import Rules
 from statetrack.asking.solvers import solver as who
@@ -32,7 +32,7 @@ PROGRAM = "Inspect"
 OURS = "statetrack/"  # before the names of our tasks and solvers
 HEADER, START = "header.json", "_journal/start.json"  # the latter of a log that is not finished
 SAMPLE = re.compile(r"samples/[^/]+\.json")
-STORE = re.compile(rb',\s*"store":')  # what comes before it in a sample is all that is needed
+STORE = "store"  # what comes before it in a sample is all that is needed
 MOST_INPUTS = 10**6  # in an episode
 ENDS = (DONE, *FAILURES, *INTERRUPTIONS, RUNNING)
 MODEL_SETTINGS = ("temperature", "top_p", "top_k", "seed", "reasoning_effort", "reasoning_tokens")
@@ -72,14 +72,10 @@ def _ours(header: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _sample(packed: Archive, entry: str) -> Mapping[str, Any]:
     """A sample, as far as it has to be read: its events, which follow, are most of it."""
-    for data, whole in packed.beginnings(entry):
-        for match in STORE.finditer(data):
-            try:
-                return mapping(loads(data[: match.start()] + b"}"))
-            except Unreadable:
-                continue  # of something inside the sample
-        if whole:
-            return mapping(loads(data))
+    for data, _ in packed.beginnings(entry):
+        told = fields_before(STORE, data)
+        if told is not None:
+            return told
     raise Unreadable(archive.CUT)
 
 

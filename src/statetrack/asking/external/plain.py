@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.asking.external.archive import Unreadable
-from statetrack.files import read_bounded
+from statetrack.files import MOST_VALUES, read_bounded, too_many_values
 from statetrack.formatting import visible
 from statetrack.secrets import scrub
 
@@ -35,11 +35,53 @@ def _int(text: str) -> int | None:
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None, parse_float=_float, parse_int=_int)
 
 
+def _check_count(data: bytes) -> None:
+    if too_many_values(data):
+        raise Unreadable(f"it holds more than the {MOST_VALUES:,} values that are read")
+
+
 def loads(data: bytes) -> Any:
+    _check_count(data)
     try:
         return _DECODER.decode(data.decode())
     except (ValueError, RecursionError):
         raise Unreadable(NOT_JSON) from None
+
+
+def fields_before(last: str, data: bytes) -> dict[str, Any] | None:
+    """The fields of an object before the one of this name, or all of them; None where the text ends or errs before it.
+    It is gone through once, whatever stands in it.
+
+    >>> fields_before("c", b'{"a": [1, {"c": 2}], "c": {"b'), fields_before("c", b'{"a": [1, {"c": 2')
+    ({'a': [1, {'c': 2}]}, None)
+    """
+    _check_count(data)
+    text = data.decode(errors="replace")
+    found: dict[str, Any] = {}
+    at = _behind_blanks(text, 0)
+    try:
+        if text[at] != "{":
+            return None
+        while text[at] != "}":
+            key, at = _DECODER.raw_decode(text, _behind_blanks(text, at + 1))
+            at = _behind_blanks(text, at)
+            if not isinstance(key, str) or text[at] != ":":
+                return None
+            if key == last:
+                return found
+            found[key], at = _DECODER.raw_decode(text, _behind_blanks(text, at + 1))
+            at = _behind_blanks(text, at)
+            if text[at] not in ",}":
+                return None
+    except (ValueError, IndexError, RecursionError):
+        return None
+    return found
+
+
+def _behind_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] in (" ", "\n", "\r", "\t"):
+        at += 1
+    return at
 
 
 def read(path: Path) -> Any:
