@@ -20,13 +20,17 @@ from numpy.typing import NDArray
 from statetrack.data.hub import located
 from statetrack.data.text import NotNumbers, Starts, numbers
 from statetrack.data.write import METADATA, beside
-from statetrack.errors import BadInput, need
+from statetrack.errors import BadInput, need, shortened
+from statetrack.files import open_plain, read_bounded, too_many_values
 from statetrack.tasks.base import SPLITS
 
 ENDINGS = (".jsonl", ".parquet")
 SEQUENCE, TARGET, PREFIXES = "input_sequence", "target", "targets"
 DECLARED = ("sequence_length", "group_degree", "group_order", "group_type")
 CHUNK_ROWS = 2048
+MOST_LINE = 2**25  # bytes of a row in a JSONL file, and of the rows that are read at a time
+MOST_ROWS = 2**26  # bytes of as many rows in an Arrow or Parquet file
+MOST_METADATA, MOST_VALUES = 2**28, 2**24  # bytes of a file of metadata, and values in it: all permutations of 9 points
 MOST_ID = 10**18
 SPLIT_NAMES = {"train": "train", "test": "test", "val": "validation", "dev": "validation"}
 
@@ -71,6 +75,8 @@ def find(path: Path) -> DataSet:
     place = located(path)
     if not place.exists():
         raise BadInput(f"{path} does not exist")
+    if not (place.is_file() or place.is_dir()):
+        raise BadInput(f"{path} cannot be read: it is a pipe or a device, not a plain file")
     splits = {_split_of(place): [place]} if place.is_file() else _in_order(_splits_in(place))
     metadata_path = _metadata_path(place, [file for files in splits.values() for file in files])
     metadata = _load(metadata_path) if metadata_path else {}
@@ -106,7 +112,7 @@ def _splits_in(folder: Path) -> dict[str, list[Path]]:
         )
     if (folder / "dataset_dict.json").is_file():
         names = _load(folder / "dataset_dict.json").get("splits", [])
-        return {str(name): _arrow_files(folder / str(name)) for name in names}
+        return {name: _arrow_files(folder / name) for name in _plain_names(names, folder / "dataset_dict.json")}
     if (folder / "state.json").is_file():
         return {str(_load(folder / "state.json").get("_split") or "all"): _arrow_files(folder)}
     if below:
@@ -129,7 +135,24 @@ def _split_of(file: Path) -> str:
 
 def _arrow_files(folder: Path) -> list[Path]:
     state = _load(folder / "state.json")
-    return [folder / str(entry["filename"]) for entry in state.get("_data_files", [])]
+    entries = state.get("_data_files", [])
+    names = (
+        [entry.get("filename") if isinstance(entry, dict) else None for entry in entries]
+        if isinstance(entries, list)
+        else entries
+    )
+    return [folder / name for name in _plain_names(names, folder / "state.json")]
+
+
+def _plain_names(names: Any, where: Path) -> list[str]:
+    """Names of files or folders that a file lists; they lie beside it."""
+    if not isinstance(names, list) or not all(isinstance(name, str) and _is_plain(name) for name in names):
+        raise BadInput(f"{where} cannot be read: it should list names of files or folders beside it")
+    return names
+
+
+def _is_plain(name: str) -> bool:
+    return name not in ("", ".", "..") and name == Path(name).name and "\0" not in name
 
 
 def _metadata_path(path: Path, files: list[Path]) -> Path | None:
@@ -141,8 +164,15 @@ def _metadata_path(path: Path, files: list[Path]) -> Path | None:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        data = read_bounded(path, MOST_METADATA)
+        if too_many_values(data, MOST_VALUES):
+            raise BadInput(f"{path} cannot be read: it holds more than the {MOST_VALUES:,} values that are read")
+        fields = json.loads(data.decode())
+    except BadInput:
+        raise
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     if not isinstance(fields, dict):
         raise BadInput(f"{path} cannot be read: it should hold one JSON object")
@@ -158,18 +188,23 @@ def _columns(file: Path) -> Iterator[tuple[int, Columns]]:
     """Chunks of a file: the number of their first row in the file, from 1, and the published columns that are there."""
     try:
         yield from _json_columns(file) if file.suffix.lower() == ".jsonl" else _arrow_columns(file)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise BadInput(f"{file} cannot be read: {error}") from error
 
 
 def _json_columns(file: Path) -> Iterator[tuple[int, Columns]]:
-    with file.open(encoding="utf-8") as lines:
-        first, objects = 1, []
-        for number, line in enumerate(lines, 1):
-            objects.append(_json_row(file, number, line))
-            if len(objects) == CHUNK_ROWS:
+    with open_plain(file) as lines:
+        first, held, objects = 1, 0, []
+        for number, line in enumerate(iter(lambda: lines.readline(MOST_LINE + 1), b""), 1):
+            if len(line) > MOST_LINE:
+                raise BadInput(f"{file}, row {number}: it has more than the {MOST_LINE:,} bytes that are read")
+            objects.append(_json_row(file, number, line.decode()))
+            held += len(line)
+            if len(objects) == CHUNK_ROWS or held > MOST_LINE:
                 yield first, _turned(objects)
-                first, objects = number + 1, []
+                first, held, objects = number + 1, 0, []
         if objects:
             yield first, _turned(objects)
 
@@ -179,6 +214,8 @@ def _json_row(file: Path, number: int, line: str) -> dict[str, Any]:
         row = json.loads(line.rstrip("\n"))
     except json.JSONDecodeError as error:
         raise BadInput(f"{file}, row {number}: broken JSON ({error.msg} at character {error.pos + 1})") from None
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{file}, row {number}: broken JSON ({error})") from None
     if not isinstance(row, dict):
         raise BadInput(f"{file}, row {number}: a row should be a JSON object")
     for name in (SEQUENCE, TARGET):
@@ -202,9 +239,13 @@ def _arrow_columns(file: Path) -> Iterator[tuple[int, Columns]]:
             for name in (SEQUENCE, TARGET):
                 if name not in there:
                     raise BadInput(f"{file}, row {first}: no column {name!r}; there are {', '.join(there)}")
+            if len(set(there)) < len(there):
+                raise BadInput(f"{file}: two columns have one name")
             names = [name for name in (SEQUENCE, TARGET, PREFIXES, *DECLARED) if name in there]
             for begin in range(0, batch.num_rows, CHUNK_ROWS):
                 part = batch.slice(begin, CHUNK_ROWS)
+                if part.nbytes > MOST_ROWS:
+                    raise BadInput(f"{file}, from row {first}: its rows are longer than are read")
                 yield first, {name: part.column(name).to_pylist() for name in names}
                 first += part.num_rows
     except pa.ArrowException as error:
@@ -257,6 +298,14 @@ def _texts(file: Path, first: int, columns: Columns, name: str) -> list[str]:
     for row, value in enumerate(values):
         if not isinstance(value, str):
             if name != TARGET or not isinstance(value, int) or isinstance(value, bool):
-                raise BadInput(f"{file}, row {first + row}: {name} should be text, not {json.dumps(value)[:40]}")
+                raise BadInput(f"{file}, row {first + row}: {name} should be text, not {_shown(value)}")
             values[row] = str(value)
     return values
+
+
+def _shown(value: Any) -> str:
+    """As JSON, where it can be, and no more of it than one reads."""
+    try:
+        return json.dumps(value)[:40]
+    except (TypeError, ValueError):  # bytes or dates of a Parquet file
+        return shortened(value)
