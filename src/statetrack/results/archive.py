@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from statetrack.errors import BadInput
-from statetrack.files import copy_whole, open_plain, together
+from statetrack.files import copy_whole, open_plain, read_bounded, together
 from statetrack.results import conflicts, plans, proofs, replies
 from statetrack.results.cell import Cell
 from statetrack.results.conflicts import Conflict
@@ -55,6 +55,7 @@ DIAGNOSIS = re.compile(rf"{FOLDER}/[0-9a-f]{{20}}\.json")
 SCRATCH = re.compile(r"\.sweep/work/[0-9a-f]{20}/[0-9a-f]{20}\.[a-z.]+")
 OURS = (SIDE, PLAN, SCRATCH, DIAGNOSIS)
 MOST_UNPACKED, MOST_RATIO = 2**28, 100  # bytes of any archive; how often its own size one may have beyond that
+MOST_FILE = 2**31  # bytes of one that is packed
 PIECE = 2**20  # bytes read at a time
 
 
@@ -247,11 +248,20 @@ def _packed(folder: Path, weights: bool, checkpoints: bool, diagnoses: bool) -> 
         paths += [path for path in aside if SIDE.fullmatch(path.name)]
     paths += [*replies.journals(folder).values(), *replies.aside(folder)]
     paths += [*(store.hidden / plans.FOLDER).glob("*.json"), *(_checkpoints(store) if checkpoints else ())]
-    return len(cells), sorted(path for path in paths if path.is_file())  # a pipe would make us wait
+    return len(cells), sorted(path for path in paths if path.is_file() and not _is_no_proof(path))  # and no pipe
+
+
+def _is_no_proof(path: Path) -> bool:
+    """Whether a file has the name of a proof and is larger than one can be; `check` names it."""
+    return path.suffix == f".{proofs.PROOF}" and path.stat().st_size > proofs.MOST_PROOF
 
 
 def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
-    yield from ((str(path.relative_to(folder)), path.read_bytes()) for path in paths)
+    for path in paths:
+        try:
+            yield str(path.relative_to(folder)), read_bounded(path, MOST_FILE)
+        except OSError as error:
+            raise BadInput(f"{path} cannot be packed: {error.strerror or error}") from error
 
 
 def _checkpoints(store: Store) -> Iterator[Path]:
