@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+import time
 
 import pytest
 
@@ -204,3 +205,30 @@ ANSWER = "[answer: 1]"
 )
 def test_nothing_inside_of_thinking_is_an_answer(reply: str, left: str) -> None:
     assert without_reasoning(reply) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<inner_thoughts>{}</inner_thoughts>{}", "<internal_monologue>{}</internal_monologue>{}",
+        "<antThinking>{}</antThinking>{}", "<thinking_process>{}</thinking_process>{}",
+        "&lt;think&gt;{}&lt;/think&gt;{}", "＜think＞{}＜/think＞{}", "<think/>{1}",
+    ],
+)  # fmt: skip
+def test_reasoning_under_other_names_is_no_answer(text: str) -> None:
+    form = Form("answer", INTEGER)
+    assert form.read(without_reasoning(text.format("[answer: 3]", "[answer: 4]"))) == 4
+
+
+@pytest.mark.parametrize("text", ["12’345", "12'345", "1_000", "1\u202f000", "√9", "not a 5", "it is not the 5"])
+def test_no_part_of_a_number_that_others_write_is_read(text: str) -> None:
+    assert Form("answer", INTEGER).read_leniently(text) is None
+
+
+@pytest.mark.parametrize("part", ["<", "</", "&lt;", "<think ", "<thin-", "a-", "1'", "1_0"])
+def test_long_replies_take_no_time_that_grows_with_their_square(part: str) -> None:
+    began = time.monotonic()
+    text = part * 50_000
+    without_reasoning(f"<{text}think")
+    Form("answer", INTEGER).read_leniently(text)
+    assert time.monotonic() - began < 10

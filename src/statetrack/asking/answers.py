@@ -37,12 +37,20 @@ _PATTERNS = {
     CYCLES: r"(?:\( *(?:[0-9]+(?:[ ,]+[0-9]+)*)? *\) ?)+",
 }
 _BEGINS, _ENDS = r"(?<![^\W_])", r"(?![^\W_])"  # no letter or digit beside it
-_NEGATED = r"(?<!\bnot )(?<!\bnot equal to )(?<!n't )(?<!\bnever )(?<!\bnor )(?<!≠)(?<!≠ )(?<!!=)(?<!!= )"
+_NEGATED = (
+    r"(?<!\bnot )(?<!\bnot a )(?<!\bnot an )(?<!\bnot the )(?<!\bnot equal to )(?<!n't )(?<!\bnever )(?<!\bnor )"
+    "(?<!≠)(?<!≠ )(?<!!=)(?<!!= )"
+)
 _MINUS = r"\-−–﹣－"  # as people and models write it
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
-_REST = rf"(?:(?:\s?[/⁄∕÷^*×·]+\s?|[+{_MINUS}])[+{_MINUS}]?{_DIGITS})*"  # 1/2, 10^3 and 2-3 are no number that is read
+_GROUPED = r"(?:[_'’\u00a0\u2009\u202f][0-9]+)*"  # 12’345 and 1_000, which others write for 12,345 and 1,000
+_SIGN = rf"[+{_MINUS}]"
+_REST = (
+    rf"{_GROUPED}(?:(?:\s?[/⁄∕÷^*×·]+\s?|{_SIGN}){_SIGN}?{_DIGITS})*"  # 1/2, 10^3 and 2-3 are no number that is read
+)
 _LOOSE_NUMBER = (  # the whole of it: of 12,345 not 345
-    rf"(?<![.,/⁄∕÷^+{_MINUS}]){_BEGINS}{_NEGATED}[+{_MINUS}]?{_DIGITS}{_REST}{_ENDS}(?![.,][0-9])"
+    rf"(?<![.,/⁄∕÷^+√{_MINUS}])(?<![0-9]['’_\u00a0\u2009\u202f]){_BEGINS}{_NEGATED}{_SIGN}?{_DIGITS}{_REST}{_ENDS}"
+    "(?![.,][0-9])"
 )
 _LOOSE = {
     NUMBER: _LOOSE_NUMBER,
@@ -180,15 +188,16 @@ def _points(text: str, degree: int) -> tuple[int, ...]:
 
 
 _THOUGHTS = (
-    "think|thinking|thought|thoughts|thought_process|reason|reasoning|reasoning_content|reflection|reflections|analysis"
-    "|scratchpad|cot|chain[-_]of[-_]thought|rationale|deliberation|monologue|inner_monologue"
+    r"(?:[a-z_-]{0,30}?(?:think|thought|reason|reflection|monologue)[a-z_-]{0,30})|analysis|scratchpad|cot|rationale"
+    "|deliberation"
 )
+_LESS, _MORE = "(?:<|&lt;|＜)", "(?:>|&gt;|＞)"
 _OPENS = (
-    rf"<\|?\s*(?:start_|begin_of_|[a-z]+:)?(?:{_THOUGHTS})\b[^<>]*>|\[(?:{_THOUGHTS})\]|◁(?:{_THOUGHTS})▷"
+    rf"{_LESS}\|?\s*(?:[a-z]+:)?(?:{_THOUGHTS})\b[^<>]*?(?<!/){_MORE}|\[(?:{_THOUGHTS})\]|◁(?:{_THOUGHTS})▷"
     r"|<\|channel\|>\s*(?:analysis|commentary)\b"
 )
 _CLOSES = (
-    rf"<\|?\s*(?:/\s*|end_|end_of_)(?:[a-z]+:)?(?:{_THOUGHTS})\s*\|?>|\[/(?:{_THOUGHTS})\]|◁/(?:{_THOUGHTS})▷"
+    rf"{_LESS}\|?\s*(?:/\s*|end_|end_of_)(?:[a-z]+:)?(?:{_THOUGHTS})\s*\|?{_MORE}|\[/(?:{_THOUGHTS})\]|◁/(?:{_THOUGHTS})▷"
     r"|<\|channel\|>\s*final\s*(?:<\|message\|>)?"
 )
 _MARKS = re.compile(f"({_CLOSES})|{_OPENS}", re.IGNORECASE)
