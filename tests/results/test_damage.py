@@ -136,6 +136,8 @@ def test_what_is_too_large_to_be_packed_is_named(tmp_path: Path, capsys: pytest.
     with store.path(CELL, "proof").open("wb") as file:
         file.truncate(2**33)
     assert main(["pack", str(store.folder), str(tmp_path / "a.tar"), "--weights"]) == 0
+    assert main(["merge", str(store.folder), "--out", str(tmp_path / "all")]) == 0
+    assert [path.name for path in (tmp_path / "all").glob(f"{CELL.key}*")] == [f"{CELL.key}.json"]
     with store.path(CELL, "safetensors").open("wb") as file:
         file.truncate(2**33)
     capsys.readouterr()

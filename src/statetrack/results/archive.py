@@ -110,7 +110,7 @@ def _take(store: Store, home: Store, record: Record, joined: MergeSummary) -> No
         if not _are_of(home.path(record.cell, "safetensors"), record):
             home.path(record.cell, "safetensors").unlink(missing_ok=True)  # of a run that was killed before its record
         beside = [path for ending in ("safetensors", *proofs.ENDINGS) for path in store.files(record.cell, ending)]
-        home.adopt(record.cell, [*beside, *store.files(record.cell)])
+        home.adopt(record.cell, [*(path for path in beside if not _is_no_proof(path)), *store.files(record.cell)])
         joined.taken += 1
         return
     joined.taken += is_better(record, there)
@@ -253,7 +253,7 @@ def _packed(folder: Path, weights: bool, checkpoints: bool, diagnoses: bool) -> 
 
 def _is_no_proof(path: Path) -> bool:
     """Whether a file has the name of a proof and is larger than one can be; `check` names it."""
-    return path.suffix == f".{proofs.PROOF}" and path.stat().st_size > proofs.MOST_PROOF
+    return path.suffix == f".{proofs.PROOF}" and path.is_file() and path.stat().st_size > proofs.MOST_PROOF
 
 
 def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:

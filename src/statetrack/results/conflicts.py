@@ -121,7 +121,8 @@ def set_aside(folder: Path, record: Record, weights: Path | None, what: str) -> 
     path = path_for(folder, record.cell.key, data)
     if weights is not None:
         copy_whole(weights, path.with_suffix(".safetensors"))
-        if (proof := weights.with_suffix(".proof")).is_file():
+        proof = weights.with_suffix(".proof")
+        if proof.is_file() and proof.stat().st_size <= seal.MOST_JSON:
             copy_whole(proof, path.with_suffix(".proof"))
     write_whole(path, data)
     return Conflict(path, str(record.cell), what)
