@@ -18,6 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from statetrack.errors import BadInput, one_line
+from statetrack.formatting import visible
 
 TASKS, MODELS = "statetrack.tasks", "statetrack.models"
 DIAGNOSTICS, FIGURES = "statetrack.diagnostics", "statetrack.figures"
@@ -47,7 +48,7 @@ def load(point: EntryPoint, kind: type[Added]) -> Added:
     """What an entry point names; raises BadInput where that cannot be imported or is not of this kind."""
     try:
         added = point.load()
-    except Exception as error:  # importing somebody's package may raise anything
+    except (Exception, SystemExit) as error:  # importing somebody's package may raise anything
         raise BadInput(f"{point.value} cannot be loaded: {one_line(error)}") from error
     if not isinstance(added, kind):
         raise BadInput(f"{point.value} is of the type {type(added).__name__}, not {kind.__name__}")
@@ -60,7 +61,7 @@ def loaded(group: str, taken: Container[str], read: Callable[[EntryPoint], Added
     for name, point in offered(group, taken).items():
         try:
             found[name] = read(point)
-        except Exception as error:  # so may looking at what it offers
+        except (Exception, SystemExit) as error:  # so may looking at what it offers
             say(f"{label(point)} is left out: {one_line(error)}")
     return found
 
@@ -77,7 +78,7 @@ def label(point: EntryPoint) -> str:
 @functools.cache
 def say(line: str) -> None:
     """A line on stderr, once."""
-    print(f"statetrack: {line}", file=sys.stderr, flush=True)
+    print(f"statetrack: {visible(line)}", file=sys.stderr, flush=True)
 
 
 @functools.cache

@@ -73,6 +73,18 @@ def test_what_is_broken_is_named_in_one_line_and_the_others_are_there(
     assert text == "statetrack: text (g) is left out: additions:__name__ is of the type str, not int"
 
 
+def test_a_package_that_exits_or_shows_escapes_stops_nothing(
+    offer: Offer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)")
+    (tmp_path / "colours.py").write_text("raise ValueError('\\x1b[31mred')")
+    offer("g", ("fine", "NUMBER"), ("leaves", "leaves:X"), ("colours", "colours:X"))
+    assert plugins.loaded("g", (), lambda point: plugins.load(point, int)) == {"fine": 7}
+    leaves, colours = capsys.readouterr().err.splitlines()
+    assert leaves == "statetrack: leaves (g) is left out: leaves:X cannot be loaded: SystemExit: 3"
+    assert colours.endswith("ValueError: \\x1b[31mred")
+
+
 def test_a_name_that_is_taken_stays_with_its_owner(offer: Offer, capsys: pytest.CaptureFixture[str]) -> None:
     offer("g", ("Ours", "NUMBER"), ("theirs", "NUMBER"), ("Theirs", "CODE"))
     assert {name: point.value for name, point in plugins.offered("g", {"ours"}).items()} == {

@@ -174,6 +174,15 @@ def test_a_notebook_gets_the_table_and_the_figure(path: Path, monkeypatch: pytes
     assert "image/svg+xml" not in folder.figure()._repr_mimebundle_()
 
 
+def test_what_is_no_name_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path / "out").write(no_result(Cell("txc", "mlp", 8, 0, DESIGN), "failed", "no"))
+    folder = st.load(tmp_path / "out")
+    with pytest.raises(BadInput, match="task 5 should be a name"):
+        folder.where(task=[5])  # type: ignore[list-item]
+    with pytest.raises(BadInput, match="5 should be a cell, or the beginning of its key"):
+        folder.record(5)  # type: ignore[arg-type]
+
+
 def test_names_from_elsewhere_are_text(tmp_path: Path) -> None:
     store = Store(tmp_path / "out")
     store.write(no_result(Cell("txc", "mlp", 8, 0, DESIGN), "failed", "<script>alert(1)</script> \x1b[31m"))

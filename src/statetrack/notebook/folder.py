@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from statetrack.display import Card, Measured
-from statetrack.errors import BadInput, need, refusing_unknown, unknown
+from statetrack.errors import BadInput, need, refusing_unknown, shortened, unknown
 from statetrack.formatting import plural, short_names, without_hash
 from statetrack.notebook import folder_card
 from statetrack.results import Cell, Damage, Record, Status, Store, TrainingRecord, plans, status
@@ -131,6 +131,8 @@ class ResultsFolder(Measured):
         short = short_names(there)
         found = set()
         for name in wanted:
+            if not isinstance(name, str):
+                raise BadInput(f"{what} {shortened(name)} should be a name")
             alike = {each for each in there
                      if name.lower() in (each.lower(), without_hash(each).lower(), short[each].lower())}  # fmt: skip
             if not alike:
@@ -152,6 +154,8 @@ class ResultsFolder(Measured):
         if isinstance(which, Cell):
             found = [record for record in self.records if record.cell == which]
         else:
+            if not isinstance(which, str | None):
+                raise BadInput(f"{shortened(which)} should be a cell, or the beginning of its key")
             found = [record for record in self.records if record.cell.key.startswith(which or "")]
         if len(found) == 1:
             return found[0]
