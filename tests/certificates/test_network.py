@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 import statetrack as st
-from statetrack.certificates.checker import verify
+from statetrack.certificates.certify import is_worth_more
+from statetrack.certificates.checker import Checked, verify
 from statetrack.models.witnesses import automaton
 from tests.certificates.certified import PROVABLE, small
 
@@ -59,3 +61,17 @@ def test_a_file_of_ours_says_which_model_it_is_of(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said(given: dict[str, object], why: str) -> None:
     with pytest.raises(st.BadInput, match=why):
         st.certify("txc", **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("float32", "regions", "worth"),
+    [(0.1, 40, True), (0.9, 10, False), (0.1, 41, False)],
+    ids=["more", "loses", "large"],
+)
+def test_a_larger_epsilon_is_not_worth_float32_or_many_regions(float32: float, regions: int, worth: bool) -> None:
+    best = Checked(
+        "txc", "m", "tanh-rnn", "0", epsilon=0.01, margin=1, float32=0.001, float32_logits=0.1, regions=10, states=2
+    )
+    found = replace(best, epsilon=0.03, float32_logits=float32, regions=regions)
+    assert best.covers_float32
+    assert is_worth_more(found, best) is worth

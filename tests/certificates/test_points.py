@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from statetrack.certificates.cover import PointMaps
-from statetrack.certificates.points import PointSearch, PointWay
+from statetrack.certificates.points import MOST_IMAGES, POINT_WAYS, PointSearch, PointWay
 
 GAIN, EPSILON = 1.9, 1e-3
 
@@ -30,7 +30,7 @@ def with_a_number_that_floats() -> PointMaps:
 
 def test_a_number_that_does_not_settle_may_lie_anywhere() -> None:
     maps = with_a_number_that_floats()
-    found = PointSearch(maps).turn(EPSILON, PointWay(1e-2), math.inf)
+    found = PointSearch(maps).turn(EPSILON, PointWay(1e-2, MOST_IMAGES), math.inf)
     assert found is not None
     (cover,), (part,) = found
     assert part.columns == ((0, 0),)
@@ -46,3 +46,10 @@ def test_a_number_that_does_not_settle_may_lie_anywhere() -> None:
         assert (high <= centres[into] + radii[into]).all()
     state = maps.start_of(((0, 0),))[0]
     assert (np.abs(state - centres[part.start]) <= radii[part.start]).all()
+
+
+def test_many_nodes_are_left_to_the_ways_that_take_minutes() -> None:
+    search = PointSearch(with_a_number_that_floats())
+    assert search.turn(EPSILON, PointWay(1e-2, 10), math.inf) is None
+    assert search.turn(EPSILON, PointWay(1e-2, MOST_IMAGES), math.inf) is not None
+    assert [way.images for way in POINT_WAYS] == sorted(way.images for way in POINT_WAYS)

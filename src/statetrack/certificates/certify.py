@@ -159,7 +159,9 @@ def tensors_of(model: SequenceModel) -> dict[str, NDArray[np.float64]]:
 def _search(
     task: Task, machine: Automaton, model: SequenceModel, kind: str, name: str, until: float, tick: Tick
 ) -> tuple[dict[str, Any], Checked] | None:
-    """The proof with the largest epsilon that is found, among those that are tried."""
+    """The proof with the largest epsilon that is found, among those that are tried; one that covers float32 before all
+    that do not.
+    """
     tensors = tensors_of(model)
     network, weights = NETWORKS[kind](tensors, machine.steps.shape[1]), hash_of(tensors)
     search = PointSearch(PointMaps.of(network))
@@ -179,13 +181,20 @@ def _search(
                 tick(f"refused: {error}")
             if time.monotonic() > until:
                 return best
-        if best and (found is None or found[1].regions > MOST_GROWTH * best[1].regions):
+        if best and (found is None or not is_worth_more(found[1], best[1])):
             return best
         best = found or best
         if best and epsilon < first:  # what lies above was tried
             return best
         epsilon = epsilon * FACTOR if found else epsilon / FACTOR
     return best
+
+
+def is_worth_more(found: Checked, best: Checked) -> bool:
+    """Whether a proof with a larger epsilon may take the place of another: it does not by losing float32, nor by many
+    regions more.
+    """
+    return found.covers_float32 >= best.covers_float32 and found.regions <= MOST_GROWTH * best.regions
 
 
 def covers_of(

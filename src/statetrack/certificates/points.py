@@ -20,7 +20,7 @@ import functools
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from statetrack.certificates.cover import Column, Cover, CoveredPart, Floats, In
 
 Mask = NDArray[np.bool_]
 ROWS, STEPS, BURN = 64, 160, 24  # random words that show the points
-MOST_POINTS, MOST_IMAGES = 600, 6_000_000
+MOST_POINTS, FEW_IMAGES, MOST_IMAGES = 600, 400_000, 6_000_000
 REFINED = 5
 ROUNDS, GROWTH, WIDEST = 120, 1.01, 1.2
 FLOATS = 0.5  # a number in which an image lies so far from the point that it leads to does not settle
@@ -45,6 +45,11 @@ class Nodes:
     to: Ints  # (tokens, points)
     centres: Floats  # (tokens, points, n): the image of a point under a token
     kept: Mask  # (n,): the other numbers may be anywhere, and are 0 in centres
+
+    @property
+    def images(self) -> int:
+        """Of all nodes under all tokens."""
+        return self.to.size * len(self.matrix)
 
 
 class Balls:
@@ -90,14 +95,17 @@ SHAPES: tuple[type[Balls] | type[Boxes], ...] = (Balls, Boxes)
 
 @dataclass(frozen=True)
 class PointWay:
-    """The error in each number that regions leave room for. Wide regions are entered sooner, narrow ones are read with
-    more margin.
+    """The error in each number that regions leave room for, and how many images are looked at. Wide regions are entered
+    sooner, narrow ones are read with more margin; many nodes take minutes, and most networks need few.
     """
 
     room: float
+    images: int
 
 
-POINT_WAYS = tuple(PointWay(room) for room in (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0))
+POINT_WAYS = tuple(
+    PointWay(room, images) for images in (FEW_IMAGES, MOST_IMAGES) for room in (5e-2, 3e-2, 1e-2, 3e-3, 1e-3, 0.0)
+)
 # How far apart two points are at least, and how many tokens, the last among them, a node tells apart beside its point.
 APART = ((0.8, 1), (0.8, 2), (0.8, 3), (0.8, 4), (0.4, 1), (0.4, 2), (0.2, 1), (0.1, 1))
 
@@ -267,14 +275,14 @@ class PointSearch:
         covers: list[Cover] = []
         parts: list[CoveredPart] = []
         for head in range(self.maps.start.shape[0]):
-            for regions, columns in self._grouped(head, epsilon, max(way.room, epsilon), until):
+            for regions, columns in self._grouped(head, epsilon, replace(way, room=max(way.room, epsilon)), until):
                 found = cover_of(regions, [self._start(column) for column in columns], epsilon)
                 if found:
                     parts += [CoveredPart((column,), len(covers), start) for column, start in zip(columns, found[1])]
                     covers.append(found[0])
         return (covers, parts) if covers else None
 
-    def _grouped(self, head: int, epsilon: float, room: float, until: float) -> list[tuple[Turning, list[Column]]]:
+    def _grouped(self, head: int, epsilon: float, way: PointWay, until: float) -> list[tuple[Turning, list[Column]]]:
         """The columns of a head that come into regions, with those regions."""
         groups: list[tuple[Turning, list[Column]]] = []
         for column in (each for each in self.maps.columns if each[0] == head):
@@ -286,8 +294,12 @@ class PointSearch:
             for near, memory, floating in self._tries(column):
                 if time.monotonic() > until:
                     break
+                nodes = self.nodes(column, near, memory, floating)
+                if nodes is None or nodes.images > way.images:
+                    continue
                 shapes = (
-                    self.turned(column, near, memory, floating, shape, room) for shape in range(floating, len(SHAPES))
+                    self.turned(column, near, memory, floating, shape, way.room)
+                    for shape in range(floating, len(SHAPES))
                 )
                 own = next((regions for regions in shapes if regions and cover_of(regions, start, epsilon)), None)
                 if own:
