@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,17 @@ def test_numba_that_is_broken(
     said = capfd.readouterr().err.splitlines()
     assert said == ["statetrack: numba is installed and cannot be used (ImportError: Numba needs NumPy 2.0 or less); "
                     "numpy and torch take its place"]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [8, 30])
+@pytest.mark.parametrize("verb", ["show", "data", "floors", "ask", "predict"])
+def test_products_without_end_are_refused(verb: str, count: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of thirty factors the order alone took minutes; of eight, data wanted 153 PiB for the inputs."""
+    group = "x".join(["s5"] * count)
+    more = {"data": ["--length", "3", "--count", "2", "--out", "-"], "ask": ["--solver", "oracle", "--length", "3"]}
+    names = ["gru", group] if verb == "predict" else [group]
+    began = time.monotonic()
+    assert main([verb, *names, *more.get(verb, [])]) == 2
+    assert time.monotonic() - began < 20
+    [line] = capsys.readouterr().err.splitlines()
+    assert "IDs are given in groups of up to" in line if count == 8 else "a product may have 16" in line

@@ -399,3 +399,11 @@ def test_odd_columns_of_parquet_are_named(tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / "s3.parquet", compression="zstd")
         with pytest.raises(BadInput, match=problem):
             audit(tmp_path / "s3.parquet")
+
+
+@pytest.mark.parametrize(("count", "said"), [(8, "IDs are given in groups of up to"), (30, "a product may have 16")])
+def test_a_group_without_end_in_metadata_is_one_line(tmp_path: Path, count: int, said: str) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"input_sequence": "0", "target": "0"}\n')
+    (tmp_path / "metadata.json").write_text(json.dumps({"group": "x".join(["s5"] * count)}))
+    with pytest.raises(BadInput, match=said):
+        audit(tmp_path / "rows.jsonl")

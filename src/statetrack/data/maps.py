@@ -26,7 +26,7 @@ class PermutationMap:
     @classmethod
     def of_group(cls, group: Group) -> Self:
         """The map that our own IDs make."""
-        return cls(np.arange(group.order), group.elements)
+        return cls(np.arange(len(group.elements)), group.elements)
 
     @classmethod
     def read(cls, entries: Any, where: str) -> Self:

@@ -71,9 +71,13 @@ class Group:
     @cached_property
     def elements(self) -> Images:
         """All image arrays in lexicographic order: row i is the element with the ID i."""
+        self.check_ids()
+        return _frozen(self.chain.elements())
+
+    def check_ids(self) -> None:
+        """Refuse a group with more elements than are given IDs."""
         if self.order > MAX_ELEMENTS:
             raise BadInput(f"{self.name} has {self.order} elements; IDs are given in groups of up to {MAX_ELEMENTS}")
-        return _frozen(self.chain.elements())
 
     def id_of(self, images: ArrayLike) -> Any:
         """The ID of an image array; of several, one per row, an array of IDs."""

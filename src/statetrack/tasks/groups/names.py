@@ -15,11 +15,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from statetrack.errors import BadInput, unknown
+from statetrack.errors import BadInput, shortened, unknown
 from statetrack.tasks.groups import notation
 from statetrack.tasks.groups.families import FAMILIES, cyclic
 from statetrack.tasks.groups.permutations import MAX_DEGREE, Images, checked, identity
 
+MAX_FACTORS = 16
 MATCHED = ("z60", "a4xz5")
 """With a5, the three groups of order 60 that are compared with each other."""
 
@@ -71,7 +72,10 @@ def usual_name(name: str) -> str:
 
 def generators(name: str) -> Images:
     """The generators that a name stands for; in a product each factor acts on its own points, the left one's first."""
-    factors = [np.stack(entry.generators()) for entry in _factors(name)]
+    entries = _factors(name)
+    if len(entries) > MAX_FACTORS:
+        raise BadInput(f"group {shortened(name)} has {len(entries)} factors; a product may have {MAX_FACTORS}")
+    factors = [np.stack(entry.generators()) for entry in entries]
     degree = sum(factor.shape[1] for factor in factors)
     if degree > MAX_DEGREE:
         raise BadInput(f"group {name!r} would have degree {degree}; a degree may be at most {MAX_DEGREE}")

@@ -56,6 +56,7 @@ class GroupTask(Task):
 
     @property
     def inputs(self) -> int:
+        self.group_object.check_ids()
         return self.group_object.order
 
     @property
