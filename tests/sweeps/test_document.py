@@ -183,7 +183,7 @@ def test_an_unknown_sweep_has_near_matches() -> None:
 
 SIZES = {"demo": 25, "for-ever": 168, "groups": 180, "length-generalisation": 141, "regular": 180}
 STUDY = {
-    "study-pilot": 38, "study-ladder": 1636, "study-reflections": 570, "study-depth": 135, "study-holding": 128,
+    "study-pilot": 38, "study-ladder": 1636, "study-reflections": 570, "study-depth": 150, "study-holding": 128,
     "study-1024": 231, "study-batch": 18, "study-questions": 270,
 }  # fmt: skip
 ASKING = ("permutations", "track-the-stat", "track-the-stat-compat")
