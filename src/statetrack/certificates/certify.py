@@ -174,13 +174,16 @@ def _search(
         for way, covers, parts in covers_of(search, machine, epsilon, ways, until):
             proof = proof_of(task.name, name, kind, weights, epsilon, covers, parts)
             try:
-                found = proof, check(proof, tensors)
-                ways = [way]  # what allows for more is looked for in the same way
-                break
+                checked = check(proof, tensors)
             except Refused as error:
                 tick(f"refused: {error}")
-            if time.monotonic() > until:
-                return best
+                continue
+            if found is None or checked.covers_float32:
+                found, chosen = (proof, checked), way
+            if checked.covers_float32:
+                break  # else narrower regions, which are read with more margin, may
+        if found:
+            ways = [chosen]  # what allows for more is looked for in the same way
         if best and (found is None or not is_worth_more(found[1], best[1])):
             return best
         best = found or best
