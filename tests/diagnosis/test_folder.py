@@ -59,6 +59,8 @@ def test_a_model_that_its_weights_do_not_fit_is_not_built(
     weights, note = checkpoint.load(store.path(done, "safetensors"))
     checkpoint.save(store.path(large, "safetensors"), weights, note | {"cell": large.to_dict()})
     empty = torch.empty
+    with torch.device("meta"):  # torch notes its own `empty` when a device is first set, and only then
+        empty(1)
 
     def small(*shape: Any, **more: Any) -> torch.Tensor:
         asked = empty(*shape, device="meta").numel() if shape else 0
