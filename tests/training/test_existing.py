@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from statetrack.results import EvaluatedRecord, Store, TrainingRecord
 from statetrack.results.evaluations import OnRows, OnStream, OnWords
 from statetrack.training import train
 from statetrack.training.evaluate import Evaluator
-from statetrack.training.weight_file import sha256_of
+from statetrack.training.weight_file import look_at, sha256_of
 from tests.strangers import SHORT
 
 GRU = "gru[dim=4,hidden=8]"
@@ -251,6 +253,14 @@ def test_a_pickle_is_refused_with_a_line_that_converts_it(tmp_path: Path) -> Non
     assert (python, option) == ("python", "-c")
     exec(code)
     assert evaluate("txc", GRU, weights=tmp_path / "it's.safetensors", lengths=[4], words=0).record.rows[4].rows == 1024
+
+
+@pytest.mark.parametrize("size", [640, 896, 1152, 1408])
+def test_weights_whose_first_bytes_are_those_of_a_pickle_are_read(tmp_path: Path, size: int) -> None:
+    """A safetensors file begins with the length of its header, and 80 04 is 1,152."""
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).ljust(size).encode()
+    (tmp_path / "w.safetensors").write_bytes(struct.pack("<Q", size) + header + bytes(4))
+    assert look_at(tmp_path / "w.safetensors").shapes == {"w": (1,)}
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff" * 64, b"\x08\0\0\0\0\0\0\0{\"a\":1}}"])  # fmt: skip

@@ -100,12 +100,13 @@ def _tensors(model: nn.Module) -> list[tuple[str, Tensor]]:
 
 def _refuse_pickle(path: Path) -> None:
     try:
-        start = read_start(path, 8)
+        start = read_start(path, 9)
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}; weights are a safetensors file") from None
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
-    if path.suffix.lower() in ENDINGS or start.startswith(BEGINNINGS):
+    safe = start[4:] == b"\0\0\0\0{"  # a length of 1,152, say, begins a safetensors file with the bytes of a pickle
+    if path.suffix.lower() in ENDINGS or (start.startswith(BEGINNINGS) and not safe):
         code = (
             "import torch; from safetensors.torch import save_file; save_file({name: tensor.contiguous().clone() for "
             f"name, tensor in torch.load({json.dumps(str(path))}, weights_only=True).items()}}, "
