@@ -101,7 +101,7 @@ def test_predictions_stand_beside_those_of_whom_theory_speaks() -> None:
 def test_the_points_of_the_network_on_s5_are_moved_as_pairs_of_five_things_are() -> None:
     kept, around = points.settled(json.loads(points.PROOF.read_bytes())["covers"][0])
     weights = read_tensors(points.PROOF.with_suffix(".safetensors"))
-    matrix = NETWORKS["e88-gain-reflections"](weights).maps.matrix.middle[:, 0]
+    matrix = NETWORKS["e88-gain-reflections"](weights, 120).maps.matrix.middle[:, 0]
     places = around[:, kept]
     images = np.tanh(np.nan_to_num(around) @ matrix.transpose(0, 2, 1))[:, :, kept]
     apart = np.abs(images[:, :, None] - places).max(axis=3)

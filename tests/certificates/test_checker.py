@@ -333,7 +333,7 @@ def test_a_cover_that_a_thousand_parts_share_is_counted_a_thousand_times() -> No
 
 
 def test_what_is_not_a_number_is_no_margin(monkeypatch: pytest.MonkeyPatch) -> None:
-    from statetrack.certificates.checker.networks import Network, Reading
+    from statetrack.certificates.checker.network import Network, Reading
 
     proof, tensors = proof_of("parity by tanh-rnn")
     kind = NETWORKS[proof["network"]]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.certificates.cover import Columns, Cover, Floats, PointMaps
+from statetrack.certificates.cover import BoxMaps, Columns, Cover, Floats
 
 MARGIN = 1e-6  # beside epsilon: the checker rounds outward
 GROWTH = 0.02  # a box that grows gets so much more room, so that it need not grow at every visit
@@ -58,6 +58,7 @@ class Box:
 class Growth:
     """The boxes so far, by node."""
 
+    maps: BoxMaps
     steps: NDArray[np.integer]
     way: Way
     boxes: list[Box] = field(default_factory=list)
@@ -74,19 +75,23 @@ class Growth:
         return int(self.steps[node[0], token]), (*node[1], token)[-self.way.memory :]
 
     def nearest(self, node: Node, lo: Floats, hi: Floats) -> tuple[Box | None, float]:
-        """The box of a node that least has to grow to hold lo..hi, and by how much; 0 where it holds it."""
+        """The box of a node that least has to grow to hold lo..hi, and by how much, as a step sees it; 0 where it
+        holds it.
+        """
         best, least = None, np.inf
+        low, high = self.maps.seen(lo), self.maps.seen(hi)
         for box in self.at.get(node, ()):
-            out = max(0.0, float((box.lo - lo).max()), float((hi - box.hi).max()))
-            if out < least and (box.grows or out == 0.0):
+            if (box.lo <= lo).all() and (hi <= box.hi).all():
+                return box, 0.0
+            seen = self.maps.seen(box.lo), self.maps.seen(box.hi)
+            out = max(1e-300, float((seen[0] - low).max()), float((high - seen[1]).max()))
+            if out < least and box.grows:
                 best, least = box, out
-                if out == 0.0:
-                    break
         return best, least
 
 
 def grow(
-    maps: PointMaps,
+    maps: BoxMaps,
     columns: Columns,
     steps: NDArray[np.integer],
     epsilon: float,
@@ -95,7 +100,7 @@ def grow(
 ) -> Cover | None:  # fmt: skip
     """A cover of these columns together, or None where none was found this way until then."""
     start = maps.start_of(columns)
-    growth, slack = Growth(steps, way), epsilon + MARGIN
+    growth, slack = Growth(maps, steps, way), epsilon + MARGIN
     growth.new((0, ()), start - MARGIN, start + MARGIN, grows=False)
     if way.settled and not _settle(growth, maps, columns, slack):
         return None
@@ -125,16 +130,20 @@ def _take(growth: Growth, node: Node, lo: Floats, hi: Floats, slack: float) -> b
         return True
     room = GROWTH * (np.maximum(box.hi, hi) - np.minimum(box.lo, lo)) + MARGIN
     # Only where it has to: beyond the other side the state may belong to another answer.
-    box.lo, box.hi = np.where(lo < box.lo, lo - room, box.lo), np.where(hi > box.hi, hi + room, box.hi)
+    maps = growth.maps
+    low = np.where(lo < box.lo, lo - room * maps.room(lo, -1), box.lo)
+    high = np.where(hi > box.hi, hi + room * maps.room(hi, 1), box.hi)
     if not box.waiting:
         box.waiting = True
         growth.waiting.append(box)
-    anywhere = box.hi - box.lo > WIDEST
-    box.lo, box.hi = np.where(anywhere, -1 - 2 * slack, box.lo), np.where(anywhere, 1 + 2 * slack, box.hi)
-    return not anywhere.all()
+    wider = maps.anywhere(low, high, WIDEST, slack)
+    if wider is None:
+        return False
+    box.lo, box.hi = wider
+    return True
 
 
-def _settle(growth: Growth, maps: PointMaps, columns: Columns, slack: float) -> bool:
+def _settle(growth: Growth, maps: BoxMaps, columns: Columns, slack: float) -> bool:
     """Boxes around what random words lead to, as wide as one step with its error makes them."""
     rng = np.random.default_rng(0)
     states = np.repeat(maps.start_of(columns)[None], ROWS, axis=0)
@@ -153,7 +162,7 @@ def _settle(growth: Growth, maps: PointMaps, columns: Columns, slack: float) -> 
     return True
 
 
-def _cover(growth: Growth, maps: PointMaps, columns: Columns, slack: float) -> Cover:
+def _cover(growth: Growth, maps: BoxMaps, columns: Columns, slack: float) -> Cover:
     number = {id(box): place for place, box in enumerate(growth.boxes)}
     tokens = growth.steps.shape[1]
     following = np.empty((len(growth.boxes), tokens), np.int64)

@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 
 from statetrack.certificates.boxes import WAYS, Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
+from statetrack.certificates.checker.gated import Gated
+from statetrack.certificates.checker.network import Network
 from statetrack.certificates.checker.networks import NETWORKS
-from statetrack.certificates.cover import Cover, CoveredPart, PointMaps, proof_of
+from statetrack.certificates.cover import BoxMaps, Cover, CoveredPart, PointMaps, proof_of
+from statetrack.certificates.gated import points_of_cell
 from statetrack.certificates.points import POINT_WAYS, PointSearch, PointWay
 from statetrack.certificates.pruned import proved_pruned
 from statetrack.errors import BadInput
@@ -109,7 +112,7 @@ def certify(
     try:
         kind = kind_of(model)
         until = time.monotonic() + seconds  # what the words took does not count
-        found = _search(task, machine, model, kind, name or model.text or kind, until, tick)
+        found = prove(task.name, machine, model, kind, name or model.text or kind, until, tick)
         why = "no cover that was tried holds its images and is read rightly"
     except (BadInput, Refused) as error:
         found, why = None, str(error)
@@ -134,8 +137,8 @@ def machine_of(task: Task) -> Automaton:
 
 def kind_of(model: SequenceModel) -> str:
     """Which network of the checker this is; BadInput where it is none."""
-    if isinstance(model, ClassicRNN) and (model.cell, model.layers) == ("tanh", 1):
-        return "tanh-rnn"
+    if isinstance(model, ClassicRNN) and model.layers == 1:
+        return {"tanh": "tanh-rnn"}.get(model.cell, model.cell)
     mixers = list(model.mixers) if isinstance(model, E88 | E88Reflections) else []
     if len(mixers) == 1 and getattr(mixers[0], "nonlinearity", "") == "tanh":
         if isinstance(mixers[0], ReflectionMixer):
@@ -143,8 +146,8 @@ def kind_of(model: SequenceModel) -> str:
         if isinstance(mixers[0], E88Mixer) and mixers[0].form == "gain":
             return "e88-gain"
     raise BadInput(
-        "it is not known how to prove anything of this network; of a tanh RNN, of E88 with gain and of its reflections "
-        "it is, with one layer"
+        "it is not known how to prove anything of this network; of a tanh RNN, a GRU, an LSTM, of E88 with gain and of "
+        "its reflections it is, with one layer"
     )
 
 
@@ -156,23 +159,25 @@ def tensors_of(model: SequenceModel) -> dict[str, NDArray[np.float64]]:
     return {name: tensor.numpy().astype(np.float64) for name, tensor in found.items()}
 
 
-def _search(
-    task: Task, machine: Automaton, model: SequenceModel, kind: str, name: str, until: float, tick: Tick
-) -> tuple[dict[str, Any], Checked] | None:
+def prove(
+    task: str, machine: Automaton, model: SequenceModel, kind: str, name: str, until: float,
+    tick: Tick = lambda _: None,
+) -> tuple[dict[str, Any], Checked] | None:  # fmt: skip
     """The proof with the largest epsilon that is found, among those that are tried; one that covers float32 before all
     that do not.
     """
     tensors = tensors_of(model)
     network, weights = NETWORKS[kind](tensors, machine.steps.shape[1]), hash_of(tensors)
-    search = PointSearch(PointMaps.of(network))
+    maps = maps_of(network)
+    search = PointSearch(maps) if isinstance(maps, PointMaps) else None
     ways: Sequence[AnyWay] = POINT_WAYS if network.alike_columns else WAYS
     first = epsilon = max(LEAST_FIRST, network.float32_error())
     best = None
     while LEAST_EPSILON <= epsilon <= MOST_EPSILON and time.monotonic() < until:
         tick(f"covers with an error of {epsilon:.1g}")
         found = None
-        for way, covers, parts in covers_of(search, machine, epsilon, ways, until):
-            proof = proof_of(task.name, name, kind, weights, epsilon, covers, parts)
+        for way, covers, parts in covers_of(maps, search, machine, epsilon, ways, until):
+            proof = proof_of(task, name, kind, weights, epsilon, covers, parts)
             try:
                 checked = check(proof, tensors)
             except Refused as error:
@@ -200,16 +205,20 @@ def is_worth_more(found: Checked, best: Checked) -> bool:
     return found.covers_float32 >= best.covers_float32 and found.regions <= MOST_GROWTH * best.regions
 
 
+def maps_of(network: Network) -> BoxMaps:
+    """The maps of a network as float64."""
+    return points_of_cell(network.maps) if isinstance(network.maps, Gated) else PointMaps.of(network)
+
+
 def covers_of(
-    search: PointSearch, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
+    maps: BoxMaps, search: PointSearch | None, machine: Automaton, epsilon: float, ways: Sequence[AnyWay], until: float
 ) -> Iterator[Found]:
     """Covers to be checked: around points where columns turn, else boxes around all columns together."""
-    maps = search.maps
     for way in ways:
         if time.monotonic() > until:
             return
         if isinstance(way, PointWay):
-            if (covered := search.turn(epsilon, way, until)) is not None:
+            if search and (covered := search.turn(epsilon, way, until)) is not None:
                 yield way, *covered
         elif (cover := grow(maps, maps.columns, machine.steps, epsilon, way, until)) is not None:
             yield way, [cover], [CoveredPart(maps.columns, 0)]

@@ -8,18 +8,47 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.certificates.checker.networks import Network
+from statetrack.certificates.checker.maps import Affine
+from statetrack.certificates.checker.network import Network
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Column = tuple[int, int]  # head, column
 Columns = tuple[Column, ...]
 FORMAT = 1
+
+
+class BoxMaps(Protocol):
+    """What a cover by boxes asks of maps; states and boxes are (columns, n)."""
+
+    @property
+    def tokens(self) -> int: ...
+
+    @property
+    def columns(self) -> Columns: ...
+
+    def start_of(self, columns: Columns) -> Floats: ...
+
+    def image(self, columns: Columns, token: int, states: Floats) -> Floats: ...
+
+    def box_image(self, columns: Columns, token: int, lo: Floats, hi: Floats, slack: float) -> tuple[Floats, Floats]:
+        """A box that holds the image of one, and `slack` beside it."""
+
+    def seen(self, values: Floats) -> Floats:
+        """Numbers as a step sees them: boxes whose ends are near there are near."""
+
+    def room(self, ends: Floats, side: int) -> Floats:
+        """How many times the least room a box gets where this end of it (above: 1, below: -1) moves."""
+
+    def anywhere(self, lo: Floats, hi: Floats, widest: float, slack: float) -> tuple[Floats, Floats] | None:
+        """The same box, but that a number that moves further than `widest` may be anywhere; None where it is of no
+        use then.
+        """
 
 
 @dataclass(frozen=True)
@@ -35,6 +64,8 @@ class PointMaps:
     @classmethod
     def of(cls, network: Network) -> PointMaps:
         maps = network.maps
+        if not isinstance(maps, Affine):
+            raise TypeError("these maps are not s' = tanh(A s + c)")
         return cls(maps.matrix.middle, maps.constant.middle, maps.start.middle)
 
     @property
@@ -65,6 +96,18 @@ class PointMaps:
         middle = np.einsum("pij,pj->pi", a, (lo + hi) / 2) + c
         spread = np.einsum("pij,pj->pi", np.abs(a), (hi - lo) / 2)
         return np.tanh(middle - spread) - slack, np.tanh(middle + spread) + slack
+
+    def seen(self, values: Floats) -> Floats:
+        return values
+
+    def room(self, ends: Floats, side: int) -> Floats:
+        return np.ones_like(ends)
+
+    def anywhere(self, lo: Floats, hi: Floats, widest: float, slack: float) -> tuple[Floats, Floats] | None:
+        free = hi - lo > widest
+        if free.all():
+            return None
+        return np.where(free, -1 - 2 * slack, lo), np.where(free, 1 + 2 * slack, hi)
 
 
 @dataclass(frozen=True)

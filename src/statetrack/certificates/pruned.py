@@ -17,7 +17,8 @@ import torch
 
 from statetrack.certificates.boxes import Way, grow
 from statetrack.certificates.checker import Checked, Refused, check, hash_of
-from statetrack.certificates.checker.networks import NETWORKS, Network
+from statetrack.certificates.checker.network import Network
+from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.certificates.cover import Columns, Cover, CoveredPart, Floats, PointMaps, proof_of
 from statetrack.certificates.points import POINT_WAYS, PointSearch
 from statetrack.models import SequenceModel

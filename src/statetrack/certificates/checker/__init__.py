@@ -15,7 +15,10 @@ weights, which are bound by a hash. Nothing of what searched for the proof, and 
 
     rounding.py   intervals of float64 that are rounded outward
     float32.py    what float32 makes of a step and of the read-out, at most
+    maps.py       the maps of columns that move by s' = tanh(A s + c), and what they make of regions
+    network.py    what is asked of every network
     networks.py   the maps and the read-out of a network, in intervals, from its weights
+    gated.py      the same of a GRU and an LSTM
     cover.py      regions, their images, and the product with the task's automaton
 """
 
@@ -31,7 +34,9 @@ from typing import Any
 import numpy as np
 
 from statetrack.certificates.checker.cover import Chosen, Part, follow
-from statetrack.certificates.checker.networks import MOST_WIDE, NETWORKS, Maps, Tensors
+from statetrack.certificates.checker.maps import Maps
+from statetrack.certificates.checker.network import MOST_WIDE, Tensors
+from statetrack.certificates.checker.networks import NETWORKS
 from statetrack.certificates.checker.rounding import Floats, Refused
 from statetrack.tasks import trusted_task
 from statetrack.tasks.finite import explore
@@ -114,7 +119,7 @@ def check(told: dict[str, Any], tensors: Tensors) -> Checked:
         chosen = [Chosen(part, own) for part, own in zip(parts, cases.regions[rows].T)]
         reading = network.reading(chosen, cases.tokens[rows], answers[cases.after[rows]])
         margin, off = np.minimum(margin, reading.margin), np.maximum(off, reading.float32)  # NaN stays NaN
-    float32 = network.float32_error()
+    float32 = network.float32_error(parts)
     if not margin > 0:
         raise Refused(f"the read-out may be wrong: all that is known of its margin is that it is above {margin:.3g}")
     if strange := sorted(tensors.keys() - used.names):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from statetrack.certificates.checker.networks import Maps
+from statetrack.certificates.checker.maps import Maps
 from statetrack.certificates.checker.rounding import Floats, Interval, Refused, outward, up
 
 Ints = NDArray[np.int64]
@@ -73,16 +73,9 @@ class Part:
 
     def check_images(self, maps: Maps, epsilon: float) -> None:
         """Every region under every token, column by column."""
-        norms: dict[tuple[int, int], float] = {}
         for place, (head, column) in enumerate(self.columns):
             for token in range(maps.tokens):
-                a, c = maps.matrix[token, head], maps.constant[token, head, :, column]
-                if self.balls:
-                    if (token, head) not in norms:
-                        norms[token, head] = norm(a)
-                    image, reach = self._ball(place, a, c, epsilon, norms[token, head])
-                else:
-                    image, reach = self._box(place, a, c, epsilon)
+                image, reach = self._image(maps, place, (head, column), token, epsilon)
                 inside = self._holds(place, self.next[:, token], image, reach)
                 if not inside.all():
                     region = int(np.flatnonzero(~inside)[0])
@@ -91,24 +84,17 @@ class Part:
                         f"{self.next[region, token]} (column {column} of head {head}, with an error of {epsilon:g})"
                     )
 
-    def _box(self, place: int, a: Interval, c: Interval, epsilon: float) -> tuple[Interval, Floats]:
-        """Boxes that hold the images of all regions, with the error."""
-        middle = Interval.of(self.centres[:, place]) @ a.turned() + c
-        spread = (Interval.of(self.radii[:, place]) @ Interval.of(a.size).turned()).hi
-        image = outward(middle.lo - spread, middle.hi + spread, 0.0).tanh()
-        return outward(image.lo - epsilon, image.hi + epsilon, 0.0), np.zeros(len(self.centres))
-
-    def _ball(self, place: int, a: Interval, c: Interval, epsilon: float, size: float) -> tuple[Interval, Floats]:
-        """The images of the centres, and how far those of the balls reach from there: the radius times the largest
-        slope of tanh on the ball and the norm of A (`size`), and the error.
-        """
-        middle, radii = Interval.of(self.centres[:, place]) @ a.turned() + c, self.radii[:, place]
-        rows = (Interval.of(a.size) * Interval.of(a.size)).total().sqrt().hi[:, 0]
-        least = np.maximum(middle.lo, -middle.hi) - up(radii[:, None] * rows)
-        flat = Interval.of(np.maximum(least, 0)).tanh()
-        slope = (Interval.of(1.0) - flat * flat).hi.max(axis=1)
-        reach = Interval.of(slope) * Interval.of(size) * Interval.of(radii)
-        return middle.tanh(), (reach + Interval.of(epsilon) * Interval.of(math.sqrt(len(rows)) * (1 + 1e-15))).hi
+    def _image(
+        self, maps: Maps, place: int, column: tuple[int, int], token: int, epsilon: float
+    ) -> tuple[Interval, Floats]:
+        """What holds the images of all regions, with the error: boxes, or how far balls reach from their centres."""
+        centres, radii = self.centres[:, place], self.radii[:, place]
+        if self.balls:
+            image, reach = maps.ball(column, token, centres, radii)
+            error = Interval.of(epsilon) * Interval.of(math.sqrt(centres.shape[1]) * (1 + 1e-15))
+            return image, (Interval.of(reach) + error).hi
+        image = maps.box(column, token, centres, radii)
+        return outward(image.lo - epsilon, image.hi + epsilon, 0.0), np.zeros(len(centres))
 
     def _holds(self, place: int, regions: Ints, image: Interval, reach: Floats) -> NDArray[np.bool_]:
         """Whether each image, and all within `reach` of it, lies in its region."""
@@ -118,14 +104,6 @@ class Part:
             return np.asarray(inside.all(axis=1))
         apart = Interval.of((image - centres).size)
         return np.asarray(up((apart * apart).total().sqrt().hi[:, 0] + reach) <= radii.lo)
-
-
-def norm(a: Interval) -> float:
-    """At least the 2-norm of a matrix: the trace of a power of A A^T is above that power of its largest eigenvalue."""
-    power = a @ a.turned()
-    for _ in range(7):
-        power = power @ power
-    return float((np.trace(power.hi) * (1 + 1e-12)) ** (1 / 256) * (1 + 1e-12))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """What the weights of a network say, in intervals: the map of every token, the start, and the read-out.
 
-Every column of the state moves alone, s' = tanh(A s + c):
+Every column of the state moves alone, and all but those of gates (gated.py) by s' = tanh(A s + c):
 
     tanh-rnn      one column h:                A = W_hh,  c = W_ih e_x + b_ih + b_hh
     e88-gain      n columns of each head:      A = a I - b k k^T,  c = v_j k for column j
     reflections   n columns of each head:      A = a H_R ... H_1,  H_j = I - b_j k_j k_j^T,  c = 0
+    gru, lstm     one column, h or h and c
 
 With `unit` the intervals also hold what arithmetic of that unit roundoff may give, so that a step in float32 can be
 bounded (float32.py). The equations are written out here again, from the weights alone, so that the checker shares no
@@ -14,11 +15,8 @@ code with the models.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from statetrack.certificates.checker.float32 import (
     FLOAT32,
@@ -30,87 +28,12 @@ from statetrack.certificates.checker.float32 import (
     normed_error,
     step_error,
 )  # fmt: skip
+from statetrack.certificates.checker.gated import GRU, LSTM
+from statetrack.certificates.checker.maps import Affine
+from statetrack.certificates.checker.network import Covered, Ints, Network, Reading, Region, Tensors, least_margin
 from statetrack.certificates.checker.rounding import Floats, Interval, Refused, gamma
 
-Ints = NDArray[np.int64]
-Tensors = dict[str, Floats]
-MOST_WIDE = 2**13  # of each side of a tensor
-MOST_MAPS = 2**21  # numbers of the matrices of all tokens and heads
 NORM_EPSILON, UNIT_EPSILON = 1e-5, 1e-6  # of RMSNorm, and of keys that are divided by their length
-
-
-class Region(Protocol):
-    """Where the columns of one part are: a row for each region that is asked about."""
-
-    @property
-    def columns(self) -> tuple[tuple[int, int], ...]: ...
-
-    def forms(self, place: int, weights: Interval) -> Interval:
-        """Linear forms of one column: weights (F, n), or (rows, F, n), give (rows, F)."""
-
-
-@dataclass(frozen=True)
-class Maps:
-    """A (tokens, heads, n, n), c (tokens, heads, n, columns), the start (heads, n, columns)."""
-
-    matrix: Interval
-    constant: Interval
-    start: Interval
-
-    @property
-    def tokens(self) -> int:
-        return self.matrix.lo.shape[0]
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Heads, numbers of a column, columns of a head."""
-        heads, n, columns = self.start.lo.shape
-        return heads, n, columns
-
-
-class Reading(NamedTuple):
-    """The least by which the logit of the right class is above all others, in exact arithmetic, and what a logit in
-    float32 is off by, at most.
-    """
-
-    margin: float
-    float32: float
-
-
-class Network:
-    """The maps of a network and how its state is read."""
-
-    alike_columns = False  # whether all columns of a head move by the same map
-
-    def __init__(self, tensors: Tensors, inputs: int) -> None:
-        self.tensors = tensors
-        tokens = len(self.get("embedding.weight").lo)
-        if tokens != inputs:
-            raise Refused(f"the network knows {tokens} tokens, the task has {inputs}")
-        heads, n = self.shape()
-        if not 0 < tokens * heads * n * n <= MOST_MAPS:
-            raise Refused(f"{heads} x {n} x {n} numbers for each of {tokens} tokens are more than can be checked")
-        self.maps = self.maps_of()
-
-    def shape(self) -> tuple[int, int]:
-        """Heads, and numbers of a column."""
-        raise NotImplementedError
-
-    def get(self, name: str, unit: float = 0.0) -> Interval:
-        if name not in self.tensors:
-            raise Refused(f"the weights have no {name}")
-        return Interval.of(self.tensors[name], unit)
-
-    def maps_of(self) -> Maps:
-        raise NotImplementedError
-
-    def reading(self, parts: Sequence[Region], tokens: Ints, right: Ints) -> Reading:
-        """How these regions are read, after these tokens and with these classes due."""
-        raise NotImplementedError
-
-    def float32_error(self) -> float:
-        """At least what one step in float32 is off by, in any number of a state in [-1, 1]."""
-        raise NotImplementedError
 
 
 class TanhRNN(Network):
@@ -119,21 +42,21 @@ class TanhRNN(Network):
     def shape(self) -> tuple[int, int]:
         return 1, len(self.get("rnn.weight_hh_l0").lo)
 
-    def maps_of(self) -> Maps:
+    def maps_of(self) -> Affine:
         w, given = self.get("rnn.weight_hh_l0"), self.given(0.0)
         n = w.lo.shape[1]
         if w.lo.shape != (n, n) or "rnn.weight_hh_l1" in self.tensors:
             raise Refused("a tanh RNN of one layer is expected")
         start = self.get("start.0").reshape(1, n, 1) if "start.0" in self.tensors else Interval.of(np.zeros((1, n, 1)))
         low, high = (np.broadcast_to(end, (len(given.lo), 1, n, n)) for end in (w.lo, w.hi))
-        return Maps(Interval(low, high), given.reshape(-1, 1, n, 1), start)
+        return Affine(Interval(low, high), given.reshape(-1, 1, n, 1), start)
 
     def given(self, unit: float) -> Interval:
         """W_ih e_x + b of every token."""
         table = self.get("embedding.weight", unit) @ self.get("rnn.weight_ih_l0", unit).turned()
         return table + self.get("rnn.bias_ih_l0", unit) + self.get("rnn.bias_hh_l0", unit)
 
-    def float32_error(self) -> float:
+    def float32_error(self, parts: Sequence[Covered] = ()) -> float:
         w, wide = self.get("rnn.weight_hh_l0"), self.given(FLOAT32)
         sizes = w.size.sum(axis=1) + wide.size
         off = apart(wide, self.given(0.0)) + gamma(w.lo.shape[1] + 4, FLOAT32) * sizes
@@ -146,7 +69,7 @@ class TanhRNN(Network):
         features = parts[0].forms(0, Interval.of(np.eye(n)))
         weight, bias = self.get("head.weight"), self.get("head.bias")
         none = Interval.of(np.zeros((self.maps.tokens, len(bias.lo))))
-        margin = _least_margin(features, weight, none, bias, tokens, right, None)
+        margin = least_margin(features, weight, none, bias, tokens, right, None)
         off = linear_error(weight.size, bias.size, np.ones(n), np.zeros(n))
         return Reading(margin, float(off.max()))
 
@@ -154,11 +77,11 @@ class TanhRNN(Network):
 class E88(Network):
     """x + mixer(RMSNorm(x)), RMSNorm, head: what E88 with gain and its reflections share."""
 
-    def maps_of(self) -> Maps:
+    def maps_of(self) -> Affine:
         if "norms.1.weight" in self.tensors:
             raise Refused("a network of one layer is expected")
         tables = self.tables(0.0)
-        return Maps(*_products(tables), self._start(*tables.keys.lo.shape[-2:]))
+        return Affine(*_products(tables), self._start(*tables.keys.lo.shape[-2:]))
 
     def normed(self, unit: float) -> Interval:
         return rms_norm(self.get("embedding.weight", unit), self.get("norms.0.weight", unit))
@@ -169,7 +92,7 @@ class E88(Network):
     def token_tables(self, x: Interval, unit: float) -> Tables:
         raise NotImplementedError
 
-    def float32_error(self) -> float:
+    def float32_error(self, parts: Sequence[Covered] = ()) -> float:
         return step_error(self.tables(0.0), self.tables(FLOAT32))
 
     def _start(self, heads: int, n: int) -> Interval:
@@ -197,7 +120,7 @@ class E88(Network):
         dim = Interval.of(float(stream.lo.shape[1]))
         rms = [(each.total() / dim + Interval.of(NORM_EPSILON)).sqrt() for each in (squares, largest)]
         length = Interval(rms[0].lo[:, 0] * (1 - 1e-9), rms[1].hi[:, 0] * (1 + 1e-9))
-        margin = _least_margin(
+        margin = least_margin(
             features, scaled @ out, base @ scaled.turned(), self.get("head.bias"), tokens, right, length
         )
         return Reading(margin, self._logit_error(features, off, out, base, stream, float(length.lo.min())))
@@ -309,7 +232,7 @@ class Reflections(E88):
 
 
 NETWORKS: dict[str, Callable[[Tensors, int], Network]] = {
-    "tanh-rnn": TanhRNN, "e88-gain": E88Gain, "e88-gain-reflections": Reflections,
+    "tanh-rnn": TanhRNN, "e88-gain": E88Gain, "e88-gain-reflections": Reflections, "gru": GRU, "lstm": LSTM,
 }  # fmt: skip
 
 
@@ -339,23 +262,3 @@ def _products(tables: Tables) -> tuple[Interval, Interval]:
     if tables.values is None:
         return matrix, Interval.of(np.zeros((tokens, heads, n, n)))
     return matrix, key[0] @ tables.values.reshape(tokens, heads, 1, n)
-
-
-def _least_margin(
-    features: Interval, weight: Interval, base: Interval, bias: Interval, tokens: Ints, right: Ints,
-    length: Interval | None,
-) -> float:  # fmt: skip
-    """The least of (base + weight features)_right - (the same)_other, divided by `length`, and the biases apart."""
-    least = np.inf
-    for own in np.unique(right):
-        if own < 0:  # nothing is asked in this state
-            continue
-        rows = right == own
-        others = np.delete(np.arange(len(bias.lo)), own)
-        difference = weight[[own]] - weight[others]
-        above = features[rows] @ difference.turned() + (base[tokens[rows]][:, [own]] - base[tokens[rows]][:, others])
-        if length is not None:
-            above = above / length[rows].reshape(-1, 1)
-        above = above + (bias[[own]] - bias[others])
-        least = np.minimum(least, above.lo.min(initial=np.inf))  # NaN stays NaN
-    return float(least)
