@@ -192,8 +192,7 @@ def _false_of(
     centres, radii, following = (arrays[name] for name in KINDS)
     centres, radii = centres[:, place], radii[:, place]
     balls = radii.ndim == 1
-    first = model.initial_state(1)[0].double()
-    shape = first.shape
+    first = tuple(each.double() for each in model.initial_state(1))
 
     def out(values: NDArray[np.float64], into: NDArray[np.int64], error: float) -> bool:
         apart = values - centres[into]
@@ -203,9 +202,11 @@ def _false_of(
             )
         return bool((np.abs(apart) + error > radii[into] + ROUNDING).any())
 
-    def own(state: torch.Tensor) -> NDArray[np.float64]:
-        whole = state.detach().numpy()
-        return np.asarray(whole[:, head, :, column] if whole.ndim == 4 else whole.reshape(len(whole), -1))
+    def own(state: tuple[torch.Tensor, ...]) -> NDArray[np.float64]:
+        whole = [each.detach().numpy() for each in state]
+        if whole[0].ndim == 4:
+            return np.asarray(whole[0][:, head, :, column])
+        return np.concatenate([each.reshape(len(each), -1) for each in whole], axis=1)  # h, and c of an LSTM
 
     if out(own(first), np.array([start]), 0.0):
         return "the start"
@@ -216,14 +217,15 @@ def _false_of(
     points = (centres[chosen] + edges * (radii[chosen][:, None] if balls else radii[chosen])).reshape(
         -1, centres.shape[1]
     )
-    state = torch.zeros(len(points), *shape[1:], dtype=torch.float64)
-    if state.ndim == 4:
-        state[:, head, :, column] = torch.from_numpy(points)
+    state = tuple(torch.zeros(len(points), *each.shape[1:], dtype=torch.float64) for each in first)
+    if state[0].ndim == 4:
+        state[0][:, head, :, column] = torch.from_numpy(points)
     else:
-        state = torch.from_numpy(points).reshape(state.shape)
+        parts = torch.from_numpy(points).split(points.shape[1] // len(state), dim=1)
+        state = tuple(part.reshape(each.shape) for part, each in zip(parts, state))
     for token in range(following.shape[1]):
         with torch.no_grad():
-            _, (after,) = model.step(torch.full((len(points),), token), (state,))
+            _, after = model.step(torch.full((len(points),), token), state)
         if out(own(after), np.tile(following[chosen, token], EDGES), epsilon):
             return "an image"
     return ""
