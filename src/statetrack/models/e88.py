@@ -32,7 +32,7 @@ class E88Mixer(MatrixMixer):
     takes_noise = True
 
     def __init__(
-        self, dim: int, heads: int, n_state: int, form: str, tanh: bool, 
+        self, dim: int, heads: int, n_state: int, form: str, tanh: bool,
         gain: float | None = None, rate: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__(heads, n_state)
