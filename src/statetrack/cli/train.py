@@ -71,7 +71,7 @@ def command(
 
         results = train_many(
             task, model, length=length, seeds=list(range(seed, seed + seeds)), protocol=protocol, settings=changes,
-            match=match, stream=stream, words=words, out=out, device=device, progress=True, 
+            match=match, stream=stream, words=words, out=out, device=device, progress=True,
             report=lambda run: seen.update(run=run),
         )  # fmt: skip
     if as_json:

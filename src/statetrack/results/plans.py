@@ -165,7 +165,7 @@ def _joined(same: Sequence[Sweep]) -> Sweep:
         all(f"{number}/{of}" in parts for number in range(1, of + 1)) for of, _ in set(parts.values())
     )
     return replace(
-        same[0], entries=united(entry for each in same for entry in each.entries), 
+        same[0], entries=united(entry for each in same for entry in each.entries),
         parts=() if whole else tuple(sorted(parts, key=_numbers)),
         shipped=all(each.shipped for each in same), rules=min(each.rules for each in same),
     )  # fmt: skip
