@@ -27,9 +27,9 @@ from statetrack.training.weights import built
 LIMIT = 1.3
 INSIDE = (
     "e88-gain-1l-small", "e88-gain-1l-small[heads=1,n_state=4]", "e88-gain-1l", "e88-gain-r2",
-    "e88-gain-r4[heads=1,n_state=8,learned_start=true]", "deltanet-neg", "tanh-rnn", "gru", "lstm",
+    "e88-gain-r4[heads=1,n_state=8,learned_start=true]", "deltanet-neg", "tanh-rnn", "gru", "lstm", "m2rnn",
 )  # fmt: skip
-STEP_BY_STEP = ("m2rnn", "linear-rnn")
+STEP_BY_STEP = ("linear-rnn",)
 BATCH, LENGTH = 128, 64
 
 
