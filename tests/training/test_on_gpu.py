@@ -1,8 +1,14 @@
 """Every family of models trains on a GPU, where a step is recorded and replayed, as it does on a CPU."""
 
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
 import torch
 
+from statetrack.sweeps import sharing
 from statetrack.training import TrainingCheck, train, train_many
 
 pytestmark = [
@@ -55,3 +61,16 @@ def test_a_callback_is_told_the_curve_of_each_replica_and_changes_no_bit() -> No
         assert curve.updates == [check.update for check in own]
         assert curve.loss == pytest.approx([check.loss for check in own], rel=1e-5)
         assert curve.gradient_norm == pytest.approx([check.gradient_norm for check in own], rel=1e-5)
+
+
+@pytest.mark.skipif(shutil.which(sharing.CONTROL) is None, reason="needs NVIDIA's MPS")
+def test_workers_compute_through_a_service_of_their_own() -> None:
+    ask = (
+        "import subprocess, torch; torch.ones(1, device='cuda').item()\n"
+        f"print(subprocess.check_output({sharing.CONTROL!r}, input=b'get_server_list').decode())"
+    )
+    with sharing.shared([0, 0]) as added:
+        assert added
+        told = subprocess.check_output([sys.executable, "-c", ask], env={**os.environ, **added}, text=True)
+        assert told.strip().isdecimal()  # the number of the process that serves
+    assert not os.path.exists(f"/proc/{told.strip()}")

@@ -43,7 +43,10 @@ def command(
     together: Annotated[
         int | None, typer.Option(help="Seeds trained side by side in one go. Default: 1 on a CPU, 8 on a GPU.")
     ] = None,
-    per_gpu: Annotated[int, typer.Option(help="Workers, or Ray tasks, that share a GPU.")] = 4,
+    per_gpu: Annotated[
+        int | None,
+        typer.Option(help="Workers, or Ray tasks, that share a GPU. Default: 8 where NVIDIA's MPS is found, else 4."),
+    ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Skip lengths above one that no seed solved, or was above its floor at.")
     ] = False,

@@ -25,7 +25,7 @@ def sweep(
     cells: str | Path | Blocks, out: Path | str, *, name: str = "sweep", models: Sequence[str] = (),
     subjects: str | Sequence[str] = (), rates: Given | None = None,
     part: tuple[int, int] | None = None, workers: int | None = None, ray: str | None = None, device: str = "auto",
-    together: int | None = None, per_gpu: int = 4, prune: bool = False, weights: bool = True,
+    together: int | None = None, per_gpu: int | None = None, prune: bool = False, weights: bool = True,
     limit_seconds: float | None = None, cell_seconds: float | None = None, trust: str | Iterable[str] = (),
     trust_code: bool = False, progress: bool | None = None,
 ) -> ResultsFolder:  # fmt: skip
@@ -42,6 +42,7 @@ def sweep(
     workers   processes; None: one for each core, or `per_gpu` for each GPU; 0: none, all in this one
     ray       the address of a Ray cluster, or "auto", in place of workers
     device    "auto", "cpu" or "cuda"
+    per_gpu   workers that share a GPU; None: 8 where NVIDIA's MPS is found, else 4
     together  seeds trained side by side; None: 1 on a CPU, 8 on a GPU
     prune     skip lengths above one that no seed solved, or was above its floor at
     weights   whether trained weights are kept

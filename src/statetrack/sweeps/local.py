@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -17,6 +17,7 @@ from typing import Any
 
 from statetrack.errors import BadInput
 from statetrack.results.store import Store
+from statetrack.sweeps import sharing
 from statetrack.sweeps.schedule import Schedule
 from statetrack.sweeps.units import LOST, Outcome, Unit
 from statetrack.sweeps.work import do, late
@@ -55,7 +56,12 @@ def with_workers(schedule: Schedule, places: list[WorkerDevice], weights: bool, 
     """Hand units to workers until all are settled or it is time to stop. What is running then is killed: its
     checkpoint and the cells that are finished stay.
     """
-    workers = [Worker(place, schedule.store, weights) for place in places]
+    with sharing.shared([place.gpu for place in places]) as added:
+        workers = [Worker(place, schedule.store, weights, added) for place in places]
+        _work(schedule, workers, tick)
+
+
+def _work(schedule: Schedule, workers: list[Worker], tick: Tick) -> None:
     try:
         while not schedule.over and not tick():
             _hand_out(schedule, workers)
@@ -110,8 +116,8 @@ def _hand_out(schedule: Schedule, workers: list[Worker]) -> None:
 class Worker:
     """A process that is started with the first unit, and again when it died. It does its units in their order."""
 
-    def __init__(self, place: WorkerDevice, store: Store, weights: bool) -> None:
-        self.place, self.store, self.weights = place, store, weights
+    def __init__(self, place: WorkerDevice, store: Store, weights: bool, added: Mapping[str, str]) -> None:
+        self.place, self.store, self.weights, self.added = place, store, weights, added
         self.units: deque[Unit] = deque()
         self.began = 0.0  # the first of them
         self.ahead = 1  # units in its hands: more than one only when they are over so soon that it would wait for us
@@ -124,7 +130,7 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "statetrack.sweeps.worker", str(theirs.fileno()), str(lifeline),
              str(self.store.folder), self.place.device, keep_weights],
-            pass_fds=[theirs.fileno(), lifeline], env=_environment(self.place), stdout=STDERR,
+            pass_fds=[theirs.fileno(), lifeline], env={**_environment(self.place), **self.added}, stdout=STDERR,
             start_new_session=True,  # Ctrl-C is for the starter, which then ends its workers
         )  # fmt: skip
         theirs.close()
@@ -202,13 +208,13 @@ def _environment(place: WorkerDevice) -> dict[str, str]:
     return {**os.environ, **added}
 
 
-def places(workers: int, device: str, per_gpu: int) -> list[WorkerDevice]:
-    """Where `workers` run; 0 stands for one per core, or `per_gpu` per GPU where there are any."""
+def places(workers: int, device: str, per_gpu: int | None) -> list[WorkerDevice]:
+    """Where `workers` run; 0 stands for one per core, or `per_gpu` per GPU if there are any; None: as many as suit."""
     gpus = 0 if device == "cpu" else count_gpus()
     if device == "cuda" and not gpus:
         raise BadInput("device 'cuda' is asked for, but torch sees no GPU here")
     if gpus:
-        count = workers or gpus * per_gpu
+        count = workers or gpus * (per_gpu or sharing.workers_per_gpu())
         return [WorkerDevice("cuda", number % gpus) for number in range(count)]
     return [WorkerDevice("cpu") for _ in range(workers or len(os.sched_getaffinity(0)))]
 

@@ -13,6 +13,7 @@ from statetrack.results import plans
 from statetrack.results.leftovers import tidy
 from statetrack.results.plans import Sweep
 from statetrack.results.store import Store
+from statetrack.sweeps import sharing
 from statetrack.sweeps.kinds import code_of
 from statetrack.sweeps.local import Tick, WorkerDevice, in_process, places, with_workers
 from statetrack.sweeps.schedule import Schedule, SweepProgress
@@ -32,7 +33,7 @@ class Options:
     ray: str | None = None  # the address of a Ray cluster, or "auto"
     device: str = "auto"
     together: int | None = None  # seeds side by side; None: 1 on a CPU, 8 on a GPU
-    per_gpu: int = 4  # workers that share a GPU
+    per_gpu: int | None = None  # workers that share a GPU; None: 8 where they can compute at the same time, else 4
     prune: bool = False
     weights: bool = True
     limit_seconds: float | None = None
@@ -92,7 +93,7 @@ def _go(schedule: Schedule, options: Options, where: list[WorkerDevice], tick: T
     if options.ray is not None:
         from statetrack.sweeps.ray_runner import with_ray
 
-        with_ray(schedule, options.ray, options.per_gpu, options.weights, tick)
+        with_ray(schedule, options.ray, options.per_gpu or sharing.IN_TURNS, options.weights, tick)
     elif where:
         with_workers(schedule, where, options.weights, tick)
     else:
