@@ -71,6 +71,23 @@ def test_the_last_rows_of_a_batch_are_hard() -> None:
         assert (getattr(rows, name)[0].numpy() == wanted).all()
 
 
+def test_those_made_ahead_are_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For two replicas of one seed, of which one grows longer and learns of words in between."""
+    task = st.task("s3")
+    made = []
+    monkeypatch.setattr("statetrack.training.batches.hard_batch", lambda *a, **k: made.append(a) or hard_batch(*a, **k))
+    feed = Batches(task, torch.device("cpu"))
+    for step in range(9):
+        words, length = (((4, 4),), 8) if step > 3 else ((), 4)
+        requests = tuple(BatchRequest(1, each, step * 16, 4, known) for each, known in ((length, words), (4, ())))
+        rows = feed.get(requests, 16, tuple(each._replace(first=each.first + 16) for each in requests))
+        for row, request in zip(rows.inputs, requests):
+            hard = hard_batch(task, request.length, 1, step * 16 + 12, 4, request.words)
+            assert (row[12:, : request.length].numpy() == hard.inputs).all()
+    feed.close()
+    assert len(made) <= 5, "and not made for every step"
+
+
 def test_words_are_kept_once_and_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hard_rows, "MOST_WORDS", 3)
     broken = Broken([])

@@ -36,6 +36,23 @@ class BatchRequest(NamedTuple):
     words: tuple[Letters, ...] = ()
 
 
+class HardRows(NamedTuple):
+    """The hard rows of one replica for this step and the next ones, one after another."""
+
+    want: BatchRequest
+    apart: int
+    rows: tuple[Tensor, Tensor, Tensor]
+
+    def of(self, want: BatchRequest, count: int) -> tuple[Tensor, ...] | None:
+        """Those of a step; None where they are not here."""
+        ahead, odd = divmod(want.first - self.want.first, count)
+        begin = ahead * want.hard
+        if want._replace(first=self.want.first) != self.want or count != self.apart or odd:
+            return None
+        return tuple(part[begin : begin + want.hard] for part in self.rows) if 0 <= begin < len(self.rows[0]) else None
+
+
+HARD_TOKENS = 2**14  # of hard rows that are made at once: the calls take longer than the numbers
 ON_DEVICE = 2**19  # tokens of a step from which they are drawn on the GPU: below that its launches take longer
 
 
@@ -50,6 +67,7 @@ class Batches:
             else None
         )
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="feed")
+        self._hard: dict[int, HardRows] = {}  # of each replica, for the next steps
         self._ready: tuple[tuple[tuple[BatchRequest, ...], int], Future[ReplicaRows]] | None = None
 
     def get(self, wanted: tuple[BatchRequest, ...], count: int, following: tuple[BatchRequest, ...]) -> ReplicaRows:
@@ -73,12 +91,11 @@ class Batches:
     def _make(self, wanted: tuple[BatchRequest, ...], count: int) -> ReplicaRows:
         """A shorter replica's rows are filled up with zeros that nobody asks about: models are causal."""
         longest, twin = max(want.length for want in wanted), self.twin if self._on_device(wanted, count) else None
-        return ReplicaRows(
-            *(torch.stack(parts) for parts in zip(*(self._one(want, count, longest, twin) for want in wanted)))
-        )
+        made = (self._one(replica, want, count, longest, twin) for replica, want in enumerate(wanted))
+        return ReplicaRows(*(torch.stack(parts) for parts in zip(*made)))
 
     def _one(
-        self, want: BatchRequest, count: int, longest: int, twin: TorchSampler | None
+        self, replica: int, want: BatchRequest, count: int, longest: int, twin: TorchSampler | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         if twin:
             parts = twin.sample(want.length, count, want.seed, "train", want.first)
@@ -86,7 +103,7 @@ class Batches:
             batch = self.task.sample(want.length, count, want.seed, "train", want.first)
             parts = tensors(batch.inputs, batch.targets, batch.mask)
         if want.hard:
-            inputs, targets, mask = (torch.cat(both) for both in zip(*self._with_hard(want, count, parts)))
+            inputs, targets, mask = (torch.cat(both) for both in zip(*self._with_hard(replica, want, count, parts)))
         else:
             inputs, targets, mask = parts
         short = longest - want.length
@@ -95,13 +112,22 @@ class Batches:
         return inputs, targets, mask
 
     def _with_hard(
-        self, want: BatchRequest, count: int, parts: tuple[Tensor, Tensor, Tensor]
+        self, replica: int, want: BatchRequest, count: int, parts: tuple[Tensor, Tensor, Tensor]
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The first rows of a batch, and the hard ones that come after them."""
-        left = count - want.hard
-        hard = hard_batch(self.task, want.length, want.seed, want.first + left, want.hard, want.words)
-        made = tensors(hard.inputs, hard.targets, hard.mask)
-        return tuple(part[:left] for part in parts), tuple(part.to(parts[0].device) for part in made)
+        held = self._hard.get(replica)
+        hard = held.of(want, count) if held else None
+        if hard is None:
+            self._hard[replica] = more = self._more_hard(want, count)
+            hard = more.of(want, count)
+        assert hard is not None
+        return tuple(part[: -want.hard] for part in parts), tuple(part.to(parts[0].device) for part in hard)
+
+    def _more_hard(self, want: BatchRequest, count: int) -> HardRows:
+        steps = max(1, HARD_TOKENS // (want.hard * want.length))
+        first = want.first + count - want.hard
+        made = hard_batch(self.task, want.length, want.seed, first, want.hard, want.words, batches=steps, apart=count)
+        return HardRows(want, count, tensors(made.inputs, made.targets, made.mask))
 
     def close(self) -> None:
         self._worker.shutdown(wait=True, cancel_futures=True)

@@ -15,7 +15,7 @@ machine.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ class Broken:
 
     words: list[list[int]]
     looked_at: int = 0
+    known: tuple[Letters, ...] = field(init=False)  # the same words: the one object until there are others
+
+    def __post_init__(self) -> None:
+        self.known = tuple(map(tuple, self.words))
 
     @classmethod
     def read(cls, note: Any) -> Broken:
@@ -62,25 +66,28 @@ class Broken:
         return cls(words, looked_at)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @property
-    def known(self) -> tuple[Letters, ...]:
-        return tuple(map(tuple, self.words))
+        return {"words": self.words, "looked_at": self.looked_at}
 
     def add(self, words: list[list[int]]) -> None:
         """Each once, the last found last."""
         fresh = {tuple(word): word for word in words}
         self.words = [*(word for word in self.words if tuple(word) not in fresh), *fresh.values()][-MOST_WORDS:]
+        self.known = tuple(map(tuple, self.words))
 
 
-def hard_batch(task: Task, length: int, seed: int, first: int, count: int, known: tuple[Letters, ...]) -> Batch:
-    """Hard rows number first..first+count-1 of this seed and length, and their answers."""
-    keys = draws.row_keys(task.name, "hard rows", seed, length, np.arange(first, first + count))
-    places = np.arange(count)
-    after = places % 2 == 0 if known else np.zeros(count, bool)
+def hard_batch(
+    task: Task, length: int, seed: int, first: int, count: int, known: tuple[Letters, ...], *,
+    batches: int = 1, apart: int = 0,
+) -> Batch:  # fmt: skip
+    """Hard rows number first..first+count-1 of this seed and length, and their answers; of several batches, whose first
+    rows are so far apart, those of one after those of the other.
+    """
+    places = np.tile(np.arange(count), batches)
+    numbers = first + places + np.repeat(np.arange(batches) * apart, count)
+    keys = draws.row_keys(task.name, "hard rows", seed, length, numbers)
+    after = places % 2 == 0 if known else np.zeros(len(places), bool)
     turn = (places // 2 if known else places) % 3
-    inputs = np.empty((count, length), np.int32)
+    inputs = np.empty((len(places), length), np.int32)
     for chosen, made in (
         (after, lambda own: words_that_broke(task, own, length, known)),
         (~after & (turn == 0), lambda own: runs(task, own, length)),
