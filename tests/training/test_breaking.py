@@ -137,6 +137,14 @@ def test_a_leaky_network_is_broken_by_one_event_and_silence(most: int) -> None:
     assert found.wrong > 1
 
 
+def test_one_that_leaks_slowly_is_broken_by_a_word_longer_than_all_others() -> None:
+    found = search("txc", Leaky("txc", 3000))
+    assert found.breaking is not None
+    assert (found.breaking.word, found.breaking.family) == ("1 0^3000", EVENT)
+    assert (found.wrong, found.longest < 3000) == (1, True)
+    assert search("txc", Leaky("txc", BUDGET)).breaking is None, "a part of the budget is all that it may take"
+
+
 def test_a_word_is_shortened_as_far_as_it_goes() -> None:
     """A rare word of which most letters do nothing: only the silence after the last event matters."""
     model = Leaky("txc", 40)

@@ -23,7 +23,7 @@ from statetrack.results.evaluations import BreakingWord, OnWords
 from statetrack.tasks.base import Ints, Run, Task
 from statetrack.training.evaluate import GENERALISE, TEST_LOGITS, pass_rows, to_ids
 from statetrack.training.memory import hand_back, ran_out_of_memory
-from statetrack.training.words import Pair, PeriodicWords, Words, hard_words, judged, powers, shortest
+from statetrack.training.words import Pair, PeriodicWords, Words, hard_words, judged, long_words, powers, shortest
 
 TOKENS = {"cpu": 2**17, "cuda": 2**22}  # of one evaluation
 ROWS = 512  # words at most that are run side by side
@@ -180,6 +180,10 @@ def _searched(test: WordTest, asked_for: OnWords, tick: Tick) -> OnWords:
         early = rows[np.argsort(found.at[rows], kind="stable")[:CONFIRMED]]
         wrong += [(at + 1, each.pair(row, at + 1), each.family) for row, at in zip(early, found.at[early].tolist())]
     breaking = _shortest_alone(test, sorted(wrong)[:CONFIRMED], asked_for.budget // SHARE)
+    if breaking is None and tried and test.most_steps is None:
+        tick("hard words: for long")
+        breaking = _by_long_words(test, asked_for)
+        tried, failed = (tried + 1, failed + 1) if breaking else (tried, failed)
     if breaking is None and tried:
         tick("hard words: a beam")
         breaking = _by_beam(test, asked_for)
@@ -187,6 +191,19 @@ def _searched(test: WordTest, asked_for: OnWords, tick: Tick) -> OnWords:
     return replace(
         asked_for, words=tried, tokens=tokens, longest=words.steps if tried else 0, wrong=failed, breaking=breaking,
     )  # fmt: skip
+
+
+def _by_long_words(test: WordTest, asked_for: OnWords) -> BreakingWord | None:
+    """What a few words show that are run for much longer than the others; a part of the budget once more."""
+    words = long_words(test.task, asked_for.seed)
+    steps = asked_for.budget // SHARE // max(1, len(words))
+    if not len(words) or not steps:
+        return None
+    found = test.first_errors(words, steps)
+    rows = np.flatnonzero(found.at != RIGHT)
+    early = rows[np.argsort(found.at[rows], kind="stable")].tolist()
+    wrong = [(int(found.at[row]) + 1, words.pair(row, int(found.at[row]) + 1), words.family) for row in early]
+    return _shortest_alone(test, wrong, 0)
 
 
 def _by_beam(test: WordTest, asked_for: OnWords) -> BreakingWord | None:

@@ -32,6 +32,8 @@ PROBE = 64  # positions by which it is seen whether a word is asked about for go
 MOST = 4096  # words of a search
 DRAWN = 2**15  # words u v v v ... at most that are looked at, where most leave what the data show
 
+LONG = 8  # words at most that are run for much longer than all others
+
 EVENT, PERIODIC, HELD, RARE = "one event, then silence", "u v^k", "long runs", "rare events"
 
 Letters = tuple[int, ...]
@@ -191,6 +193,14 @@ def hard_words(task: Task, budget_tokens: int, seed: int, length: int, most: int
     families: list[Words] = [*periodic, *drawn]
     kept = [each.take(np.flatnonzero(stays_asked(task, each))) for each in families if len(each)]
     return HardWords(tuple(each for each in kept if len(each)), steps)
+
+
+def long_words(task: Task, seed: int) -> PeriodicWords:
+    """A few words to be run for long: one event, then silence of each kind. What drifts slowly is wrong late."""
+    letters, silence = letters_of(task).tolist(), silent_symbols(task, seed)
+    pairs = [((event,), (rest,)) for rest, event in itertools.product(silence, letters) if event != rest]
+    words = PeriodicWords(EVENT, tuple(pairs[:: max(1, len(pairs) // LONG)][:LONG]))
+    return words.take(np.flatnonzero(stays_asked(task, words))) if len(words) else words
 
 
 def letters_of(task: Task) -> Ints:
