@@ -68,6 +68,42 @@ def test_one_of_them_runs_on_torchs_cell_again(name: str, monkeypatch: pytest.Mo
         assert torch.equal(back(ids), wanted[replica])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_one_network_without_noise_is_torchs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU as on a CPU; with noise it is scanned."""
+    single = singles(name)[0]
+    ids = torch.randint(INPUTS, (B, T), generator=torch.Generator().manual_seed(0))
+    wanted = single(ids)
+    monkeypatch.setattr(rnn, "is_fused", lambda *_: True)
+
+    def no_scan(*_: object, **__: object) -> None:
+        raise AssertionError("scanned")
+
+    monkeypatch.setattr("statetrack.ops.rnn_scan", no_scan)
+    assert torch.equal(single(ids), wanted)
+    with pytest.raises(AssertionError, match="scanned"):
+        single.forward_from(ids, single.initial_state(B), Noise(torch.tensor([11]), 0.25))
+
+
+@pytest.mark.parametrize(("name", "widest"), [("tanh-rnn", 128), ("gru", 64), ("lstm", 64)])
+def test_only_those_are_folded_whose_weights_a_scan_holds(name: str, widest: int, scanned: None) -> None:
+    together = [Replicas([small(name, hidden=hidden) for _ in range(2)]) for hidden in (widest, widest + 1)]
+    assert [replicas.folded for replicas in together] == [True, False]
+    ids = torch.randint(INPUTS, (2, B, T), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(together[1](ids)[1], together[1].one(1)(ids[1]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_to_keep_for_a_gradient_is_what_training_means(name: str) -> None:
+    """cuDNN differentiates no cell in evaluation mode, and a diagnosis does."""
+    single, ids = singles(name)[0].eval(), torch.zeros(1, 1, dtype=torch.long)
+    single(ids)
+    assert single.rnn.training
+    with torch.no_grad():
+        single(ids)
+    assert not single.rnn.training
+
+
 @pytest.mark.parametrize("count", [1, R])
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_inside_the_scan_is_the_noise_put_on_step_by_step(name: str, count: int, scanned: None) -> None:

@@ -1,7 +1,7 @@
 """The classic recurrent networks: h' = tanh(W h + U x + b), GRU and LSTM. The weights are those of torch's cells.
 
-On a CPU torch's own kernels run them, one replica after another. On a GPU a scan of ours takes all replicas at once,
-and wherever there is noise on the state a scan of ours puts it on.
+torch's own kernels run one network; several on a GPU a scan of ours takes at once where it can hold their weights. Else
+each of them runs by itself. Wherever there is noise on the state a scan of ours puts it on.
 """
 
 from __future__ import annotations
@@ -66,14 +66,11 @@ class ClassicRNN(SequenceModel):
     def state_shapes(self) -> list[Shape]:
         return [(self.layers, self.hidden)] * (2 if self.cell == "lstm" else 1)
 
-    @property
-    def scanned(self) -> bool:
-        """Whether the scan of ours runs it, and not torch's kernels, which take the weights of one network."""
-        weight = self.head.weight
-        return rnn.is_fused(weight.device, self.hidden, weight.dtype)
-
     def folds(self) -> bool:
-        return self.foldable and self.scanned
+        """Where the scan has to read the weights anew at every step, torch's kernels side by side are quicker."""
+        weight = self.head.weight
+        held = rnn.is_held(self.cell, self.hidden)
+        return self.foldable and held and rnn.is_fused(weight.device, self.hidden, weight.dtype)
 
     @property
     def takes_noise(self) -> bool:  # type: ignore[override]
@@ -81,16 +78,18 @@ class ClassicRNN(SequenceModel):
 
     def forward_from(self, ids: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
         """Noise, that on the first tensor of the state, moves every part of the state once it was read."""
-        by_scan = self.scanned or noise is not None
+        several_networks = self.head.weight.dim() > 2
+        by_scan = several_networks or noise is not None
         h, after = self.by_scan(ids, state, noise) if by_scan else self.by_torch(ids, state)
         return self.head(h), after
 
     def by_torch(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
-        x = self.embedding(ids)
         # torch wants the layers before the rows.
         before = tuple(part.transpose(0, 1).contiguous() for part in state)
-        with torch.autocast(x.device.type, enabled=False):
-            h, last = self.rnn(x, before if self.cell == "lstm" else before[0])
+        # To cuDNN training means to keep what a gradient takes, and a diagnosis asks trained networks for gradients.
+        self.rnn.training = torch.is_grad_enabled()
+        with torch.autocast(ids.device.type, enabled=False):
+            h, last = self.rnn(self.embedding(ids), before if self.cell == "lstm" else before[0])
         after = last if self.cell == "lstm" else (last,)
         return h, tuple(part.transpose(0, 1) for part in after)
 

@@ -15,6 +15,7 @@ from statetrack.plugins import usable
 
 KERNELS = ("reference", "triton")
 WIDEST = 256  # what a program of the fast kernel can hold of a state
+MOST_HELD = 4 * 64 * 64  # and of weights, through all steps
 
 
 def rnn_scan(
@@ -78,6 +79,16 @@ def fastest(x: Tensor, hidden: int, dtype: torch.dtype) -> str:
 def is_fused(device: torch.device, hidden: int, dtype: torch.dtype) -> bool:
     """Whether a scan of this width is one kernel there."""
     return device.type == "cuda" and dtype != torch.float64 and hidden <= WIDEST and has_triton()
+
+
+def is_held(cell: str, hidden: int) -> bool:
+    """Whether the fast kernel holds the weights of a network in registers, or has to read them anew at every step."""
+    return GATES[cell] * filled(hidden) ** 2 <= MOST_HELD
+
+
+def filled(hidden: int) -> int:
+    """The width of the fast kernel's tiles: a power of two, of which 16 is the least for tensor cores."""
+    return max(16, 1 << (hidden - 1).bit_length())
 
 
 @functools.cache

@@ -23,11 +23,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from statetrack.ops.noise import Noise
+from statetrack.ops.rnn import filled, is_held
 from statetrack.ops.rnn.reference import GATES, State
 
 ROWS = 16  # of a program: the least that a product on tensor cores takes
 PIECES = 32  # in which the product over all steps is cut
-MOST_HELD = 4 * 64 * 64  # weights
 PASSED = ("T", "B", "per_step", "layer", "layers")  # whatever they are, the same code serves
 
 
@@ -260,11 +260,10 @@ def backward_kernel(  # type: ignore[no-untyped-def]
 
 def shape_of(cell: str, hidden: int) -> dict[str, Any]:
     """How a kernel for this cell is laid out."""
-    wide = max(16, triton.next_power_of_2(hidden))
-    count = GATES[cell]
+    wide = filled(hidden)
     return {
-        "CELL": cell, "COUNT": count, "H": hidden, "BM": ROWS, "BH": wide, "BK": min(wide, 16 if wide > 128 else 32),
-        "HELD": count * wide * wide <= MOST_HELD, "num_warps": min(8, wide // 8),
+        "CELL": cell, "COUNT": GATES[cell], "H": hidden, "HELD": is_held(cell, hidden), "BM": ROWS, "BH": wide,
+        "BK": min(wide, 16 if wide > 128 else 32), "num_warps": min(8, wide // 8),
     }  # fmt: skip
 
 
