@@ -1,8 +1,9 @@
 """Several models of one kind trained in one go: (R, B, T) ids -> (R, B, T, outputs) logits, weights of their own.
 
 Where the model's layers allow it (`foldable`), all weights are stacked to (R, ...) and one pass serves all replicas;
-the recurrences see R x B rows. Otherwise the replicas run one after another, behind the same interface. Those that
-draw by chance or change buffers in training (`changing`) each do so as if alone.
+the recurrences see R x B rows. Otherwise every replica runs by itself behind the same interface: one after another, on
+a GPU side by side (branches.py). Those that draw by chance or change buffers in training (`changing`) each do so as if
+alone.
 
 >>> from statetrack.models import model
 >>> three = Replicas([model("e88-gain-1l-small", inputs=2, outputs=2, seed=seed) for seed in range(3)])
@@ -16,14 +17,16 @@ True
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from statetrack.errors import BadInput
+from statetrack.models.branches import side_by_side
 from statetrack.models.chance import seeded
 from statetrack.models.sequence import SequenceModel, State
 from statetrack.ops import Noise
@@ -63,6 +66,7 @@ class Replicas(nn.Module):
         # One model alone is quicker as it is, and what is drawn or kept for one replica is not to be mixed with others.
         self.folded = len(models) > 1 and copies[0].folds() and not self.changing and not list(models[0].buffers())
         self.parts = nn.ModuleList([stacked(copies)] if self.folded else copies)
+        self._met: set[tuple[int, ...]] = set()  # shapes of ids that the parts have run on
 
     @property
     def first(self) -> SequenceModel:
@@ -74,7 +78,15 @@ class Replicas(nn.Module):
             return self.first(ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
         if self.training and self.turns:
             return torch.stack([turn.taken(part, own) for part, own, turn in zip(self.parts, ids, self.turns)])
-        return torch.stack([part(own) for part, own in zip(self.parts, ids)])
+        return torch.stack(self.each(lambda part, own: part(own), ids))
+
+    def each(self, work: Callable[..., Any], ids: Tensor, *others: Iterable[Any]) -> list[Any]:
+        """What `work` gives for every part, its ids, and its own of the others."""
+        if ids.shape in self._met:
+            return side_by_side(work, self.parts, ids, *others, device=ids.device)
+        # What a model makes at its first pass and keeps for all, a table or a kernel, is there before branches begin.
+        self._met.add(ids.shape)
+        return list(map(work, self.parts, ids, *others))
 
     def initial_state(self, batch: int, device: torch.device | str | None = None) -> State:
         if self.folded:
@@ -92,7 +104,7 @@ class Replicas(nn.Module):
         if self.folded:
             return self.first.forward_from(ids.flatten(0, 1), state, noise)[0].unflatten(0, ids.shape[:2])  # type: ignore[call-arg]
         alone = (noise._replace(keys=key) for key in noise.keys.split(1))
-        done = [part.forward_from(*own) for part, *own in zip(self.parts, ids, self.own_states(state), alone)]  # type: ignore[operator]
+        done = self.each(lambda part, *own: part.forward_from(*own), ids, self.own_states(state), alone)
         return torch.stack([logits for logits, _ in done])
 
     def own_states(self, state: State) -> Iterator[State]:
@@ -104,7 +116,7 @@ class Replicas(nn.Module):
         if self.folded:
             logits, state = self.first.forward_from(ids.flatten(0, 1), state)
             return logits.unflatten(0, ids.shape[:2]), state
-        done = [part.forward_from(*own) for part, *own in zip(self.parts, ids, self.own_states(state))]  # type: ignore[operator]
+        done = self.each(lambda part, *own: part.forward_from(*own), ids, self.own_states(state))
         return torch.stack([logits for logits, _ in done]), joined([after for _, after in done])
 
     def one(self, replica: int) -> SequenceModel:
