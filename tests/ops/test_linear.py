@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from statetrack.errors import BadInput
 from statetrack.ops import linear_scan
+from statetrack.ops.linear import fast
 
 KERNELS = ["reference", "fast"]
 FORMS = ["dense", "diagonal", "stepwise"]
@@ -61,6 +62,39 @@ def test_vmap_over_replicas():
     h, _ = torch.func.vmap(linear_scan)(matrices, inputs)
     for replica in range(3):
         torch.testing.assert_close(h[replica], linear_scan(matrices[replica], inputs[replica])[0])
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch):
+    monkeypatch.setattr(fast, "in_pieces", lambda b: True)
+
+
+@pytest.mark.parametrize("steps", [31, 32, 33, 100, 600])
+def test_pieces_are_the_reference(steps, on_a_gpu):
+    """No piece, whole ones and a rest, pieces of pieces; A keeps what comes, so that every step counts."""
+    generator = torch.Generator().manual_seed(steps)
+    inputs = [torch.randn(shape, generator=generator).double() for shape in ((5, 5), (3, steps, 5), (3, 5))]
+    inputs[0] = torch.linalg.qr(inputs[0])[0]
+    leaves = [tensor.requires_grad_() for tensor in inputs]
+    weights = torch.randn(3, steps, 5, generator=generator).double()
+    results = []
+    for kernel in KERNELS:
+        h, last = linear_scan(*leaves, kernel=kernel)
+        results.append([h, last, *torch.autograd.grad((h * weights).sum() + last.sum(), leaves)])
+    for found, wanted in zip(*results):
+        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_pieces_count_exactly(on_a_gpu):
+    h, _ = linear_scan(torch.eye(2), torch.ones(1, 5000, 2))
+    assert torch.equal(h[0, :, 1], torch.arange(1.0, 5001.0))
+
+
+def test_pieces_of_replicas(on_a_gpu):
+    matrices, inputs = torch.randn(3, 4, 4) * 0.4, torch.randn(3, 2, 50, 4)
+    h, _ = torch.func.vmap(linear_scan)(matrices, inputs)
+    for replica in range(3):
+        torch.testing.assert_close(h[replica], linear_scan(matrices[replica], inputs[replica], kernel="reference")[0])
 
 
 def test_half_precision_inputs_keep_a_float32_state():

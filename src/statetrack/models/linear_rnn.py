@@ -8,10 +8,11 @@ moves h.
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from statetrack import ops
-from statetrack.models.layers import Embedding, Linear
+from statetrack.models.layers import Embedding, Linear, affine
 from statetrack.models.sequence import SequenceModel, Shape, State, whole_numbers
 
 
@@ -37,11 +38,28 @@ class LinearRNN(SequenceModel):
         """Weight decay on A would be a forgetting that nobody asked for."""
         return super().no_decay() | {"A"}
 
-    def forward_from(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+    @property
+    def takes_noise(self) -> bool:  # type: ignore[override]
+        """On a GPU; on a CPU the bits of noise that is put on step by step stay what they are."""
+        return self.A.is_cuda and self.A.dtype != torch.float64
+
+    def forward_from(self, ids: Tensor, state: State, noise: ops.Noise | None = None) -> tuple[Tensor, State]:
+        """To a linear recurrence noise is one more input: A (h + s) + B x = A h + (B x + A s)."""
         Bx = self.embedding(ids)
+        if noise is not None:
+            with torch.autocast(ids.device.type, enabled=False):
+                Bx = Bx + affine(before_steps(noise, Bx), self.A, None)
         if self.A.dim() == 2:
             h, last = ops.linear_scan(self.A, Bx, state[0])
         else:  # the scan takes one matrix, and replicas have one each
             own = (part.unflatten(0, (len(self.A), -1)) for part in (Bx, state[0]))
             h, last = (part.flatten(0, 1) for part in torch.vmap(ops.linear_scan)(self.A, *own))
-        return self.head(h), (last,)
+        return self.head(h), (last if noise is None else noise.moved(last, ids.shape[1] - 1),)
+
+
+def before_steps(noise: ops.Noise, x: Tensor) -> Tensor:
+    """What moves a state (rows, H) before every step, like x (rows, T, H): nothing before the first."""
+    rows, steps, hidden = x.shape
+    moves = noise.moves(steps, rows // len(noise.keys) * hidden, x.dtype)
+    of_replicas = torch.stack(list(moves), dim=1).unflatten(2, (-1, hidden))  # (R, T, B, H)
+    return F.pad(of_replicas.transpose(1, 2).flatten(0, 1)[:, :-1], (0, 0, 1, 0))

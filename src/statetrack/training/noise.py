@@ -8,8 +8,8 @@ and a GPU the same bits as a CPU.
     key   = mix(mix(digest(seed) + update STEP) + (time 64 + tensor) STEP)
     signs = the 64 bits of mix(key + (n + 1) STEP), for the numbers 64 n .. 64 n + 63 of a replica's rows
 
-E88, its reflections, DeltaNet, M2RNN and the classic cells put it on inside their scans. Any other is run step by
-step, from the state that the step before left, so a step costs what it costs in a stream.
+E88, its reflections, DeltaNet, M2RNN and the classic cells put it on inside their scans, on a GPU the linear RNN as
+well. Any other is run step by step, from the state that the step before left, and costs what it costs in a stream.
 """
 
 from __future__ import annotations
