@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from statetrack.errors import BadInput
-from statetrack.models import Replicas, SequenceModel, names
+from statetrack.models import Replicas, SequenceModel, names, replicas
 from tests.models.small_models import INPUTS, WITH_STATE, small
 
 R, B, T = 3, 2, 7
@@ -67,6 +67,26 @@ def test_recurrent_scans_fold_and_torch_cells_take_turns() -> None:
         some(name)[1].folded for name in ("e88-1l", "e88-gain-r2", "mamba2-4l", "deltanet", "m2rnn", "linear-rnn")
     )
     assert not any(some(name)[1].folded for name in ("tanh-rnn", "gru", "lstm"))
+
+
+def test_the_first_pass_of_a_shape_goes_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a model makes in it and keeps for all may be used in branches, and is not to be made in them."""
+    _, together, ids = some("gru")
+    in_branches = []
+
+    def side_by_side(*given: object, **options: object) -> list[object]:
+        in_branches.append(options["device"])
+        return real(*given, **options)
+
+    real = replicas.side_by_side
+    monkeypatch.setattr(replicas, "side_by_side", side_by_side)
+    first, again = together(ids), together(ids)
+    assert torch.equal(first, again)
+    assert in_branches == [ids.device]
+    together(ids[:, :, :3])
+    assert len(in_branches) == 1
+    together.forward_from(ids[:, :, :3], together.initial_state(B))
+    assert len(in_branches) == 2
 
 
 def test_replicas_hold_copies() -> None:
