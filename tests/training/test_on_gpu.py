@@ -33,9 +33,9 @@ def test_trains_as_on_a_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["tanh-rnn", "gru", "lstm"])
-def test_the_classic_cells_train_with_noise_as_on_a_cpu(name: str) -> None:
-    """Replicas in one scan with the noise inside, against torch's cells one after another and step by step."""
+@pytest.mark.parametrize("name", ["tanh-rnn", "gru[hidden=64]", "gru", "lstm[hidden=64]", "lstm", "linear-rnn"])
+def test_trains_with_noise_as_on_a_cpu(name: str) -> None:
+    """Replicas in one scan, or side by side, with the noise inside, against each by itself on a CPU."""
     settings = {**SHORT, "state_noise": 0.1}
     losses = [
         [

@@ -70,7 +70,7 @@ def test_every_family_is_moved_in_every_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_inside_the_scans_is_the_noise_put_on_step_by_step(name: str) -> None:
-    """Logits and gradients, with layers and replicas beside one another. The linear RNN is trained so on a GPU alone."""
+    """Logits and gradients, with layers and replicas beside one another. The linear RNN trains so on a GPU alone."""
     replicas = Replicas([_built(name, seed) for seed in (3, 4)])
     inside = name.startswith(("e88", "deltanet", "m2rnn", "tanh-rnn", "gru", "lstm"))
     assert replicas.takes_noise == inside
