@@ -28,6 +28,7 @@ from statetrack.ops.nvrtc import compiled
 from statetrack.training.batches import ReplicaRows
 from statetrack.training.loop import plain_loss
 from statetrack.training.optimizer import AdamW, FlatParameters
+from statetrack.training.run import pick_device
 from statetrack.training.step import WARM_UPS, Stepper
 
 GIB = 2**30
@@ -222,7 +223,7 @@ def other_rows(top: Ceilings, compile_loop: bool) -> Iterator[Row]:
 
 def training_step(name: str, batch: int, steps: int, **options: int) -> Callable[[], object]:
     """A whole step as statetrack trains: forward, cross-entropy, backward, AdamW, replayed as a CUDA graph."""
-    net = Replicas([model(name, inputs=2, outputs=2, seed=0, **options)]).cuda()
+    net = Replicas([model(name, inputs=2, outputs=2, seed=0, **options)], pick_device("cuda"))
     stepper = Stepper(net, AdamW(FlatParameters(net), 0.01, 1.0), "float32", plain_loss)
     if stepper.may_fuse:
         stepper.fuse()  # as a training of many such steps does

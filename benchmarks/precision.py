@@ -35,6 +35,7 @@ from statetrack.models import SequenceModel, answers_of
 from statetrack.models.sequence import State
 from statetrack.models.witnesses import counter, even_counter, falling_pair, sign, tiny_counter, toggle
 from statetrack.ops.choose import VARIABLE
+from statetrack.training.run import pick_device
 
 STEPS, ROUNDED, PIECE, RANDOM = 65_536, 2_048, 4_096, 2
 HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -123,12 +124,14 @@ def kernel(name: str) -> Iterator[None]:
 
 @contextmanager
 def tf32() -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.allow_tf32 = True
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def rows(task: st.Task, steps: int) -> np.ndarray:
@@ -200,7 +203,7 @@ def main(arguments: list[str]) -> int:
     if unknown := [name for name in arguments[2:] if name not in every]:
         print(f"no network {', '.join(unknown)}; there are: {', '.join(every)}", file=sys.stderr)
         return 2
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = pick_device("auto")
     print(f"on {torch.cuda.get_device_name() if device.type == 'cuda' else 'a CPU'}", flush=True)
     chosen, held = {name: every[name] for name in arguments[2:] or every}, rungs(device)
     table, reasons = ladder(chosen, held, steps, min(steps, rounded), device)

@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 import statetrack as st
 from statetrack.errors import BadInput
 from statetrack.training import loop, train, train_many
+from statetrack.training.run import pick_device
 
 SHORT = {"check_every": 10, "most_checks": 2, "polish": 10, "batch": 16, "warmup": 5}
 
@@ -179,6 +180,19 @@ def test_a_damaged_checkpoint_is_named_and_its_cell_starts_anew(tmp_path):
     result = train("txc", "mlp", length=8, seed=0, settings=settings, out=tmp_path, warn=warned.append)
     assert [f"the checkpoint {saved.name} is damaged" in line for line in warned] == [True]
     assert result.record["status"] == "done"
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [("cpu", True), ("auto", False), ("cuda:0", False)])
+def test_on_a_gpu_cudnn_computes_in_float32(asked, wanted, monkeypatch):
+    before = torch.backends.cudnn.allow_tf32
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    try:
+        torch.backends.cudnn.allow_tf32 = True
+        pick_device(asked)
+        assert torch.backends.cudnn.allow_tf32 == wanted
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
 
 
 def test_what_does_not_fit_is_said_before_anything_runs():
