@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from statetrack import ops
 from statetrack.errors import BadInput
 from statetrack.models.layers import Linear, per_row
 from statetrack.models.sequence import Mixer, Shape, Stack, State, whole_numbers
@@ -36,7 +37,7 @@ class Attention(Mixer):
         keys, values = (torch.cat([old.to(new.dtype), new], dim=2) for old, new in zip(state, (k, v)))
         steps = x.shape[1]
         if past == 0:
-            y = F.scaled_dot_product_attention(q, keys, values, is_causal=True)
+            y = ops.causal_attention(q, keys, values)
         else:
             seen = torch.ones(steps, past + steps, dtype=torch.bool, device=x.device).tril(past)
             y = F.scaled_dot_product_attention(q, keys, values, attn_mask=seen)

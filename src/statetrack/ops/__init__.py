@@ -5,10 +5,11 @@
     m2rnn/    Z_t = tanh(S_{t-1} W + k_t v_t^T),  S_t = f_t S_{t-1} + (1 - f_t) Z_t,  out_t = S_t^T q_t
     linear/   h_t = A h_{t-1} + b_t
     rnn/      h_t = tanh(x_t + W h_{t-1}), and the gated cells GRU and LSTM
+    attention/  softmax(q k^T / sqrt(D)) v over the past, which is no recurrence and has no state
 
 In each folder `reference.py` is the equations as a loop that autograd differentiates, the other files are faster and
-must equal it, and `__init__.py` chooses. Every scan returns its outputs and its last state, so a long sequence can be
-run in pieces. States are float32 (float64 for float64 inputs) whatever the inputs are, also under autocast.
+must equal it, and `__init__.py` chooses. Every recurrence returns its outputs and its last state, so a long sequence
+can be run in pieces. States are float32 (float64 for float64 inputs) whatever the inputs are, also under autocast.
 
 >>> import torch
 >>> from statetrack import ops
@@ -20,6 +21,7 @@ run in pieces. States are float32 (float64 for float64 inputs) whatever the inpu
 
 import torch
 
+from statetrack.ops.attention import causal_attention
 from statetrack.ops.e88 import e88_scan
 from statetrack.ops.linear import linear_scan
 from statetrack.ops.m2rnn import m2rnn_scan
@@ -27,7 +29,16 @@ from statetrack.ops.noise import Noise
 from statetrack.ops.rnn import rnn_scan
 from statetrack.ops.ssd import ssd_scan
 
-__all__ = ["Noise", "e88_scan", "keep_out_compilers", "linear_scan", "m2rnn_scan", "rnn_scan", "ssd_scan"]
+__all__ = [
+    "Noise",
+    "causal_attention",
+    "e88_scan",
+    "keep_out_compilers",
+    "linear_scan",
+    "m2rnn_scan",
+    "rnn_scan",
+    "ssd_scan",
+]
 
 
 def keep_out_compilers() -> None:
@@ -35,5 +46,5 @@ def keep_out_compilers() -> None:
 
     It is not done at import: it would load the compiler for everybody.
     """
-    for name in ("e88_scan", "linear_scan", "m2rnn_scan", "rnn_scan", "ssd_scan"):
+    for name in ("causal_attention", "e88_scan", "linear_scan", "m2rnn_scan", "rnn_scan", "ssd_scan"):
         globals()[name] = torch.compiler.disable(globals()[name])
