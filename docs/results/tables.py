@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from statetrack.certificates.certify import BROKEN, OPEN, PROVED
 from statetrack.formatting import shown
 from statetrack.reports import page_of, predictions
 from statetrack.reports.folder import read as read_folder
@@ -105,6 +106,36 @@ def streams(archive: str) -> Table:
     return Table("streams", "", "", ["task", "model", "trained", "1,024", *(f"{mark:,}" for mark in marks)], rows)
 
 
+def words(archive: str) -> Table:
+    """How many networks answered a whole stream rightly, and what a search for a word, or a proof, found of them."""
+    headers = ["task", "model", "networks", "right to the end of the stream", "proved", "open", "broken",
+               "tokens of the words that break"]  # fmt: skip
+    return Table("words", "", "", headers, [[*of, *fates(found)] for of, found in alike(archive, "task", "subject")])
+
+
+def fates(found: list[TrainingRecord]) -> list[Any]:
+    known = [each.for_ever for each in found if each.for_ever]
+    lengths = sorted(each.word.tokens for each in known if each.word)
+    counts = [sum(each.outcome == outcome for each in known) for outcome in (PROVED, OPEN, BROKEN)]
+    return [len(found), sum(lasts(each) for each in found), *counts, ", ".join(f"{each:,}" for each in lengths)]
+
+
+def lasts(record: TrainingRecord) -> bool:
+    """Right at every mark of the stream."""
+    accuracy = record.streams[0].accuracy or {None: None}
+    return all(each == 1 for each in accuracy.values())
+
+
+def words_in_all(archive: str) -> Table:
+    """The same over all networks: those that were right to the end of the stream, and the others."""
+    rows = []
+    for right, told in ((True, "to the end"), (False, "not to the end")):
+        count, _, *counts, tokens = fates([each for each in records(archive) if lasts(each) is right])
+        rows.append([told, count, *counts, median(int(each.replace(",", "")) for each in tokens.split(", "))])
+    headers = ["right on the stream", "networks", "proved", "open", "broken", "tokens of the word, median"]
+    return Table("words-in-all", "", "", headers, rows)
+
+
 def models(archive: str) -> Table:
     """What each model has to learn with, and to remember with; the first depends on the task."""
 
@@ -187,6 +218,8 @@ OWN: dict[str, Callable[[str], Table]] = {
     "costs": costs,
     "models": models,
     "streams": streams,
+    "words": words,
+    "words-in-all": words_in_all,
     "beyond-txc-64": partial(beyond, task="txc", trained=64),
     "beyond-rtc-64": partial(beyond, task="rtc", trained=64),
 }
