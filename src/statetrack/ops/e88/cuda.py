@@ -45,7 +45,9 @@ def kernel(
         "KEEP": keep_every(dtype, form), "SUB": SUB, "LANES": lanes_of(name, form, n), "RESIDENT": RESIDENT[name],
         "NOISY": int(noise is not None), "FILLED": int(noise is not None and true != (n, width)),
     }  # fmt: skip
-    files = tuple(FOLDER / file for file in ("instructions.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu"))
+    files = tuple(
+        FOLDER / file for file in ("instructions.cuh", "columns.cuh", "step.cuh", f"{name.removeprefix('e88_')}.cu")
+    )
     return compiled(files, name, tuple(macros.items()))
 
 
