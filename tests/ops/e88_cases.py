@@ -113,3 +113,21 @@ def largest_error(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> tuple[
         errors[name] = error.nan_to_num(torch.inf).item()
     worst = max(errors, key=lambda name: errors[name])
     return errors[worst], worst
+
+
+def differences(found: dict[str, Tensor], wanted: dict[str, Tensor], limit: float) -> str:
+    """Each result that is further off than the limit: by how much, and where it is worst. Empty if there is none."""
+    lines = []
+    for name, tensor in wanted.items():
+        off = (found[name] - tensor).abs()
+        error = (off.norm() / tensor.norm().clamp_min(1e-30)).nan_to_num(torch.inf).item()
+        if error > limit:
+            place = off.nan_to_num(torch.inf).argmax().item()
+            at = tuple(int(i) for i in torch.unravel_index(torch.tensor(place), off.shape))
+            wrong = (off > limit * tensor.abs().max()).float().mean().item()
+            nan = found[name].isnan().float().mean().item()
+            lines.append(
+                f"{name} {tuple(off.shape)}: {error:.1e} off, {wrong:.1%} of it wrong, {nan:.1%} not a number; "
+                f"worst at {at}: {found[name][at].item():.6g} instead of {tensor[at].item():.6g}"
+            )
+    return "\n".join(lines)

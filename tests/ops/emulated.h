@@ -38,6 +38,7 @@ struct alignas(8) float2 {
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline int min(int x, int y) { return x < y ? x : y; }
+inline unsigned min(unsigned x, unsigned y) { return x < y ? x : y; }
 inline unsigned max(unsigned x, unsigned y) { return x < y ? y : x; }
 inline float __uint_as_float(unsigned bits) {
   float x;
@@ -163,6 +164,7 @@ void launch(int blocks, int threads, void (*function)(Wanted...), Given... given
 inline float exp2_fast(float x) { return std::exp2(x); }
 inline float reciprocal(float x) { return 1.0f / x; }
 inline float tanh_fast(float x) { return std::tanh(x) * (1 + 0x1p-12f); }  // as far off as the real one may be
+inline float smaller(float x, float y) { return x != x || x < y ? x : y; }
 inline unsigned short to_bfloat16(float x) {  // to the nearest, ties to even
   const unsigned bits = __float_as_uint(x);
   if (x != x) return 0x7fff;

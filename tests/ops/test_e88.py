@@ -131,11 +131,6 @@ def test_noise_under_vmap_is_refused():
         torch.func.vmap(lambda *x: e88_scan(*x, kernel="cpu", noise=noise_of(1)))(*inputs)
 
 
-def test_the_cuda_kernel_needs_q():
-    with pytest.raises(BadInput, match="without q take triton"):
-        e88_scan(None, *random_inputs(1, 2, 1, 2, 2)[1:5], kernel="cuda")
-
-
 def test_with_gain_over_64_steps():
     inputs = random_inputs(4, 64, 2, 8, 8, decay=(0.0, 2.0), beta=(0.0, 4.0))
     error, where = largest_error(run(inputs, "cpu"), run(inputs, "reference"))

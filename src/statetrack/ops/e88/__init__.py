@@ -11,6 +11,7 @@ from torch import Tensor
 from statetrack.errors import BadInput, need, unknown
 from statetrack.ops import nvrtc
 from statetrack.ops.choose import expect, forced, full_precision, state_dtype
+from statetrack.ops.e88.kernels import writes_fit
 from statetrack.ops.e88.reference import e88_reference
 from statetrack.ops.noise import Noise
 from statetrack.plugins import usable
@@ -39,9 +40,10 @@ def e88_scan(
     once it was read; the rows are then those of len(noise.keys) replicas, one after another. Gaussian noise is for the
     kernel "reference" alone, and takes it.
 
-    `kernel` forces "reference" (the equations), "cpu" (numba), "triton" or "cuda" (CUDA C++, one write per step, heads
-    up to 32 x 32); so does the environment variable STATETRACK_KERNEL. `tanh` = "approx" lets the CUDA kernel take the
-    one-instruction tanh, good to about 2^-11.
+    `kernel` forces "reference" (the equations), "cpu" (numba), "triton" or "cuda" (CUDA C++: heads up to 32 x 32; with
+    several writes per step, or without q, heads up to 16 x 32 with up to 4 writes, or 8 where N is at most 8); so does
+    the environment variable STATETRACK_KERNEL. `tanh` = "approx" lets the CUDA kernels take the one-instruction tanh,
+    good to about 2^-11.
 
     One head with one number, a sign that flips at every 1 (decay 1 - beta = -1): parity without a nonlinearity.
 
@@ -84,7 +86,8 @@ def fastest(q: Tensor | None, k: Tensor, v: Tensor, dtype: torch.dtype) -> str:
     if k.device.type != "cuda" or dtype != torch.float32:
         return "reference"
     writes, largest = k.shape[2], max(k.shape[-1], v.shape[-1])
-    if q is not None and writes == 1 and largest <= 32 and nvrtc.available():
+    fits = largest <= 32 if q is not None and writes == 1 else writes_fit(writes, k.shape[-1], v.shape[-1])
+    if fits and nvrtc.available():
         return "cuda"
     return "triton" if largest <= 64 and find_spec("triton") else "reference"
 
@@ -104,9 +107,11 @@ def run(
         from statetrack.ops.e88.triton import e88_triton
 
         return e88_triton(q, k, v, decay, beta, state, nonlinearity, noise)
+    if name == "cuda" and (q is None or k.shape[2] > 1):
+        from statetrack.ops.e88.writes import e88_writes_cuda
+
+        return e88_writes_cuda(q, k, v, decay, beta, state, nonlinearity, approx, noise)
     if name == "cuda":
-        if q is None:
-            raise BadInput("the kernel cuda reads a state by q alone; without q take triton")
         from statetrack.ops.e88.cuda import e88_cuda
 
         return e88_cuda(q, k, v, decay, beta, state, nonlinearity, approx, noise)

@@ -11,6 +11,11 @@ from torch.nn.functional import pad
 from statetrack.ops.noise import Noise
 
 
+def writes_fit(writes: int, n: int, width: int) -> bool:
+    """Whether writes.cuh takes so many writes in heads of this size: all keys of a step stand in registers."""
+    return n <= 16 and width <= 32 and writes * (8 if n <= 8 else 16) <= 64
+
+
 def in_sizes(
     sizes: Sequence[int], scan: Callable[..., Any], q: Tensor | None, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor,
     state: Tensor, *options: Any,

@@ -1,9 +1,8 @@
 """E88 in Triton: any number of writes per step, heads of any size up to 64 x 64. One program is one head of one row.
 
-It serves where forward.cu and backward.cu do not: several writes per step, larger heads, cards NVRTC cannot compile
-for. Like cpu_loops.py, which spells out the gradients, it keeps a state every KEEP steps and runs such a stretch again
-in the backward pass; what each write reads goes to a scratch of KEEP steps in between. States are kept without their
-noise.
+It serves where the CUDA C++ does not: larger heads, many writes per step, cards NVRTC cannot compile for. Like
+cpu_loops.py, which spells out the gradients, it keeps a state every KEEP steps and runs such a stretch again in the
+backward pass; what each write reads goes to a scratch of KEEP steps in between. States are kept without their noise.
 
 With TRITON_INTERPRET=1 the same kernels run on CPU tensors, slowly: that is how they are tested without a GPU.
 """
