@@ -59,7 +59,7 @@ def chosen(name: str, hidden: int, count: int, noise: float) -> str:
     """What training chooses."""
     if count == 1:
         return "scan" if noise else "branches"
-    return "scan" if rnn.is_held({"tanh-rnn": "tanh"}.get(name, name), hidden) else "branches"
+    return "scan" if count > 2 or rnn.is_held({"tanh-rnn": "tanh"}.get(name, name), hidden) else "branches"
 
 
 def training_step(name: str, hidden: int, count: int, noise: float) -> Callable[[], None]:

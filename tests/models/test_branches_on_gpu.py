@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from statetrack.models import Replicas, SequenceModel
 from statetrack.models.custom import as_model
+from statetrack.models.rnn import ClassicRNN
 from statetrack.ops import Noise
 from statetrack.training.batches import ReplicaRows
 from statetrack.training.loop import Loss, batch_loss, plain_loss
@@ -37,6 +38,12 @@ class Own(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         count = torch.arange(1, ids.shape[1] + 1, device=ids.device)
         return self.head(torch.tanh(self.embedding(ids).cumsum(1) / count[:, None]))
+
+
+@pytest.fixture(autouse=True)
+def in_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a scan of all networks would be quicker."""
+    monkeypatch.setattr(ClassicRNN, "folds", lambda *_: False)
 
 
 @pytest.fixture(autouse=True)

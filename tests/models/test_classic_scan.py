@@ -86,9 +86,12 @@ def test_one_network_without_noise_is_torchs(name: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("name", "widest"), [("tanh-rnn", 128), ("gru", 64), ("lstm", 64)])
-def test_only_those_are_folded_whose_weights_a_scan_holds(name: str, widest: int, scanned: None) -> None:
+def test_two_are_folded_where_a_scan_holds_their_weights_and_three_always(
+    name: str, widest: int, scanned: None
+) -> None:
     together = [Replicas([small(name, hidden=hidden) for _ in range(2)]) for hidden in (widest, widest + 1)]
     assert [replicas.folded for replicas in together] == [True, False]
+    assert Replicas([small(name, hidden=widest + 1) for _ in range(3)]).folded
     ids = torch.randint(INPUTS, (2, B, T), generator=torch.Generator().manual_seed(0))
     assert torch.equal(together[1](ids)[1], together[1].one(1)(ids[1]))
 

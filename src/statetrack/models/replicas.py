@@ -63,8 +63,8 @@ class Replicas(nn.Module):
         self.count = len(models)
         self.changing = models[0].changing
         self.turns: Sequence[Turn] = ()  # of the next training step, where the models are changing
-        # One model alone is quicker as it is, and what is drawn or kept for one replica is not to be mixed with others.
-        self.folded = len(models) > 1 and copies[0].folds() and not self.changing and not list(models[0].buffers())
+        # What is drawn or kept for one replica is not to be mixed with others.
+        self.folded = copies[0].folds(self.count) and not self.changing and not list(models[0].buffers())
         self.parts = nn.ModuleList([stacked(copies)] if self.folded else copies)
         self._met: set[tuple[int, ...]] = set()  # shapes of ids that the parts have run on
 

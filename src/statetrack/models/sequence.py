@@ -56,9 +56,9 @@ class SequenceModel(nn.Module):
         self.inputs, self.outputs = inputs, outputs
         self.start: nn.ParameterList | None = None
 
-    def folds(self) -> bool:
-        """Whether replicas of it, on the device it is on, are to be one pass."""
-        return self.foldable
+    def folds(self, count: int) -> bool:
+        """Whether so many replicas of it, on the device it is on, are to be one pass."""
+        return self.foldable and count > 1
 
     def state_shapes(self) -> list[Shape]:
         """The shapes of the state's tensors for one row."""
