@@ -236,8 +236,15 @@ class Shape:
         return {
             "N_TRUE": self.true_n, "V_TRUE": self.true_width, "N": self.n, "V": self.width, "PACKED": self.packed,
             "KEPT": KEEP, "NOISY": noise is not None, "PRECISION": PRECISION,
-            "num_warps": max(1, self.packed * self.n * self.width // 1024),
+            "num_warps": self.warps(),
         }  # fmt: skip
+
+    def warps(self) -> int:
+        """One for every 512 numbers of a tile: a lane that holds more of them keeps some in memory, walking back.
+
+        Never above four: with eight the largest heads would need more shared memory than an A100 has.
+        """
+        return min(4, max(1, self.packed * self.n * self.width // 512))
 
 
 def m2rnn_triton(
