@@ -31,8 +31,8 @@ PRECISION = "tf32x3"  # of products: three in TF32, of which each lacks the low 
 
 @triton.jit
 def saturate(z):  # type: ignore[no-untyped-def]
-    """tanh z = 1 - 2 / (1 + e^{2z}), absolute error about 1e-7."""
-    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * z))
+    """tanh z = 1 - 2 / (1 + e^{2z}), absolute error about 1e-7. e^{2z} = 2^{2z / ln 2} takes fewer instructions so."""
+    return 1.0 - 2.0 / (1.0 + tl.exp2(2.8853900817779268 * z))
 
 
 @triton.jit
