@@ -25,7 +25,7 @@ from statetrack.ops.m2rnn.kernels import save_inputs_and_kept, words_of
 from statetrack.ops.noise import Noise
 
 LARGEST = 64
-KEEP = 16
+KEEP = 8  # so few that the scratch of all programs at work finds room in the L2 of a large card
 PRECISION = "tf32x3"  # of products: three in TF32, of which each lacks the low bits of one side
 
 
