@@ -59,7 +59,7 @@ def test_is_the_reference(emulated: None, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("shape", [*SHAPES, (2, 19, 3, 8, 8, 1), (1, 6, 2, 16, 32, 1)])
 def test_is_the_reference_read_whole(emulated: None, shape: tuple[int, ...]) -> None:
-    worst, where = error(single(random_inputs(*shape)), "identity" if shape[1] % 3 else "tanh", whole=True)
+    worst, where = error(single(random_inputs(*shape)), "tanh" if shape[1] % 2 else "identity", whole=True)
     assert worst < 1e-5, where
 
 
@@ -84,7 +84,7 @@ def test_with_noise_of_two_replicas(emulated: None, shape: tuple[int, ...], whol
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("shape", [(2, 26, 3, 8, 8), (2, 11, 1, 12, 20), (1, 13, 1, 4, 4), (2, 9, 2, 16, 8)])
+@pytest.mark.parametrize("shape", [(2, 26, 3, 8, 8), (2, 11, 1, 12, 20)])
 def test_noise_has_the_same_bits_in_both_passes(emulated: None, shape: tuple[int, ...], whole: bool) -> None:
     """A second write of nothing leaves the state as it is."""
 
