@@ -109,8 +109,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     const int t0 = piece * SUB, steps = min(SUB, T - t0);
     arrive();
     if (piece > 0) fetch(buffer ^ 1, t0 - SUB);
-    const Room& room = rooms[buffer];
-#if !WHOLE
+    Room& room = rooms[buffer];
+#if WHOLE
+    if (piece == 0) {  // the first state is none of those shown
+#pragma unroll
+      for (int n = 0; n < ROWS; n++) room.states[(at.part * ROWS + n) * 32 + at.slot] = first[at.state() + n * V];
+    }
+#else
     copy_rows(after, next);
     if (piece > 0) load_before(piece - 1);
 #pragma unroll 1
@@ -130,7 +135,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #if WHOLE
 #pragma unroll
       for (int n = 0; n < ROWS; n++) before[n] = room.states[(i * N + at.part * ROWS + n) * 32 + at.slot];
-      if (t0 + i == 0) load_column(before, first + at.state());
 #else
 #pragma unroll
       for (int n = 0; n < ROWS; n++) before[n] = rerun[(i * ROWS + n) * THREADS + threadIdx.x];
