@@ -1,3 +1,3 @@
 """The version of the code, as records name it."""
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
