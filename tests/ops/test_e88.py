@@ -236,6 +236,10 @@ def test_environment_chooses(monkeypatch):
     assert "E88OnCPU" not in e88_scan(*inputs[:5])[0].grad_fn.name()
     monkeypatch.delenv("STATETRACK_KERNEL")
     assert "E88OnCPU" in e88_scan(*inputs[:5])[0].grad_fn.name()
+    for on_gpu in ("triton", "cuda"):  # which tensors on a CPU are not for
+        monkeypatch.setenv("STATETRACK_KERNEL", on_gpu)
+        monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+        assert "E88OnCPU" in e88_scan(*inputs[:5])[0].grad_fn.name()
 
 
 @pytest.mark.parametrize(

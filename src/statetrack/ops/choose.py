@@ -11,6 +11,7 @@ from torch import Tensor
 from statetrack.errors import BadInput, unknown
 
 VARIABLE = "STATETRACK_KERNEL"
+ON_GPU = ("triton", "cuda")
 
 
 def state_dtype(*tensors: Tensor | None) -> torch.dtype:
@@ -19,7 +20,7 @@ def state_dtype(*tensors: Tensor | None) -> torch.dtype:
     return torch.float64 if wide else torch.float32
 
 
-def forced(kernel: str | None, known: Sequence[str]) -> str | None:
+def forced(kernel: str | None, known: Sequence[str], device: torch.device) -> str | None:
     """The kernel asked for by argument or else by the environment; None leaves the choice to the op."""
     name = kernel if kernel is not None else os.environ.get(VARIABLE) or None
     if name is None or name == "auto":
@@ -29,6 +30,8 @@ def forced(kernel: str | None, known: Sequence[str]) -> str | None:
         if kernel is None:
             return None
         raise unknown("kernel", name, known)
+    if kernel is None and name in ON_GPU and device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
+        return None  # and what is tried on a CPU before a GPU runs it is no error either
     return name
 
 

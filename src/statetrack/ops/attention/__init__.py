@@ -33,7 +33,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, *, kernel: str | None = No
         raise BadInput(f"q has shape {tuple(q.shape)}; expected (B, H, T, D)")
     expect("k", k, q.shape, "(B, H, T, D)")
     expect("v", v, q.shape, "(B, H, T, D)")
-    name = forced(kernel, KERNELS) or ("triton" if is_fused(q, k, v) else "torch")
+    name = forced(kernel, KERNELS, q.device) or ("triton" if is_fused(q, k, v) else "torch")
     if name == "reference":
         return attention_reference(q, k, v)
     if name == "torch":

@@ -65,7 +65,7 @@ def e88_scan(
     dtype = state_dtype(q, k, v, decay, beta, state)
     batch, steps, _, heads, n = k.shape
     start = k.new_zeros(batch, heads, n, v.shape[-1], dtype=dtype) if state is None else state.to(dtype)
-    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS)
+    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS, k.device)
     name = chosen or fastest(q, k, v, dtype)
     # On a GPU bfloat16 sequences stay as they are, for half the traffic; everything else is in the state's precision.
     on_gpu = name in ("triton", "cuda")

@@ -38,7 +38,7 @@ def linear_scan(
     expect("a", a, *shapes[a.dim()])
     if state is not None:
         expect("state", state, (batch, n), "(B, N)")
-    scan = KERNELS[forced(kernel, tuple(KERNELS)) or "fast"]
+    scan = KERNELS[forced(kernel, tuple(KERNELS), b.device) or "fast"]
     dtype = state_dtype(a, b, state)
     start = b.new_zeros(batch, n, dtype=dtype) if state is None else state.to(dtype)
     h, last = full_precision(b.device, lambda: scan(a.to(dtype), b.to(dtype), start))

@@ -45,7 +45,7 @@ def m2rnn_scan(
     dtype = state_dtype(q, k, v, f, W, state)
     batch, _, heads, n = q.shape
     start = q.new_zeros(batch, heads, n, v.shape[-1], dtype=dtype) if state is None else state.to(dtype)
-    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS)
+    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS, q.device)
     name = chosen or fastest(q, v, dtype)
     # On a GPU bfloat16 sequences stay as they are, for half the traffic; everything else is in the state's precision.
     half = name == "triton" and {tensor.dtype for tensor in (q, k, v)} == {torch.bfloat16}

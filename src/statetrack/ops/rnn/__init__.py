@@ -62,7 +62,7 @@ def rnn_scan(
         start,
         None if biases is None else biases.to(dtype),
     )
-    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS)
+    chosen = "reference" if noise is not None and noise.gaussian else forced(kernel, KERNELS, x.device)
     # Without autocast no matmul of the recurrence falls to half precision.
     with torch.autocast(x.device.type, enabled=False):
         out, after = run(chosen or fastest(x, weights.shape[-1], dtype), cell, given, noise, layer, layers)

@@ -43,7 +43,7 @@ def ssd_scan(
     b, c = (group.unsqueeze(2) if group.dim() == 3 else group for group in (B, C))
     check_shapes(x, dt, A, b, c, D, decay, state)
     dtype = state_dtype(x, dt, A, b, c, D, decay, state)
-    name = forced(kernel, KERNELS) or fastest(x, b, dtype)
+    name = forced(kernel, KERNELS, x.device) or fastest(x, b, dtype)
     batch, _, heads, p = x.shape
     start = x.new_zeros(batch, heads, p, b.shape[-1], dtype=dtype) if state is None else state.to(dtype)
     # On a GPU bfloat16 sequences stay as they are, for half the traffic; everything else is in the state's precision.
