@@ -300,6 +300,19 @@ def test_the_hash_of_how_a_model_was_loaded_shows_nothing_of_it() -> None:
     assert len(runs.loaded({"api_key": KEY})) == 8
 
 
+def test_logs_of_inspect_with_another_system_message_are_of_two_subjects(tmp_path: Path) -> None:
+    log(tmp_path / "a.eval", [sample(0)])
+    told = header()
+    told["plan"]["config"] = {"system_message": "Be brief."}
+    log(tmp_path / "b.eval", [sample(0)], told)
+    found = read(tmp_path)
+    assert [len(each.records) for each in found.episodes] == [1, 1]
+    assert found.left_out == []
+    log(tmp_path / "c.eval", [sample(0)], told)
+    [again] = read(tmp_path).notices
+    assert "and not b.eval: 1 sample (asked again in another log)" in again
+
+
 def test_without_zstandard_it_is_said_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "a.eval", [sample(0)])
     path = tmp_path / "a.eval"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_SIDE_BY_SIDE = 8  # tasks, or models, whose lengths are printed as columns
 HEADERS = ("task", "model", "how", "rows", "accuracy", "95 %", "chance", "below a half from", "violations", "too long",
-           "unanswered", "by")  # fmt: skip
+           "unanswered", "prompts", "by")  # fmt: skip
 COUNTED = HEADERS.index("below a half from")  # from here on columns are left out where nothing is told
 
 
@@ -49,7 +49,7 @@ def _print_scores(scores: Sequence[ExternalScores]) -> None:
     lines = [
         [each.task, each.model, each.how, each.rows, fixed(each.accuracy, 4), _between(each.interval),
          brief(each.chance), each.falls_below_half, None if each.violations is None else fixed(each.violations, 4),
-         each.too_long or None, each.unanswered or None, each.source.by]
+         each.too_long or None, each.unanswered or None, each.prompts or None, each.source.by]
         for each in scores
     ]  # fmt: skip
     told = [at for at in range(len(HEADERS)) if at < COUNTED or any(line[at] is not None for line in lines)]

@@ -37,16 +37,17 @@ def _line(scored: ScoredElsewhere) -> list[Any]:
         scored.model, found.rows, shown(found.accuracy), _between(found.interval), _guess(found.chance),
         f"{lengths[0]:,} to {lengths[-1]:,} ({len(lengths)})" if lengths else "",
         found.falls_below_half, None if found.violations is None else shown(found.violations), found.too_long or None,
-        found.unanswered or None, found.source.by,
+        found.unanswered or None, found.prompts or None, found.source.by,
     ]  # fmt: skip
 
 
 HEADERS = ["model", "rows", "accuracy", "95 %", "chance", "lengths", "below a half from", "replies without an answer",
-           "too long", "unanswered", "by"]  # fmt: skip
+           "too long", "unanswered", "prompts", "by"]  # fmt: skip
 MEANING = (
     "The share of right final answers over all rows, with Wilson's 95 % interval, beside what a blind guess scores; "
     "from which length on it is below a half beyond chance; rows left out because they do not fit into the model's "
-    f"context, and replies that a server left empty, which are in no mean. Shares are {RULE}."
+    "context, and replies that a server left empty, which are in no mean; the harness's hash of all rows and prompts, "
+    f"where it kept the samples. Shares are {RULE}."
 )
 
 

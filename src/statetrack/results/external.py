@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from statetrack.intervals import wilson
@@ -70,6 +70,8 @@ class ExternalScores:
     too_long: int = 0  # rows that were left out, as they did not fit into the model's context
     unanswered: int = 0  # replies that a server left empty
     violations: float | None = None  # the share of replies without an answer in the right format
+    asked: dict[str, str] = field(default_factory=dict)  # all that changes what was asked and how it was scored
+    prompts: str = ""  # digits of the hash of all prompts, where that is known
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -107,7 +107,7 @@ def test_a_run_that_is_taken_up_again_counts_once(run: Any, tmp_path: Path) -> N
         run(st.track_the_stat(samples=3, turns=4), solver=solvers.oracle())
     found = read(logs(tmp_path))
     assert sum(len(log.records) for log in found.episodes) == 3
-    assert [each.why for each in found.left_out] == ["another run asked the same, and counts"]
+    assert [each.why for each in found.left_out] == ["3 samples (asked again in another log)"]
 
 
 def test_logs_of_others_are_named_left_alone_and_get_no_report(

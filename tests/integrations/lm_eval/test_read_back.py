@@ -86,21 +86,92 @@ def test_generated_replies_options_and_shots_tell_runs_apart(write: Write) -> No
     assert (second.how, second.violations) == ("shots=2", None)
 
 
-def test_of_two_runs_of_the_same_the_longer_and_then_the_later_counts(write: Write) -> None:
-    folder = write(until(0), ["s3_composition"], limit=4)
-    write(until(500), ["s3_composition"], limit=3)
-    found = read(folder)
-    assert [each.accuracy for each in found.scores] == [0]
-    assert [each.why for each in found.left_out] == ["another run asked the same, and counts"]
-    data = json.loads((folder / found.files[0]).read_text())
-    (folder / "copy").mkdir()
+def changed(path: Path, name: str, **told: Any) -> None:
+    """The same run once more, of which this is told otherwise."""
+    path.with_name(f"results_{name}.json").write_text(json.dumps(json.loads(path.read_text()) | told, indent=2))
+
+
+def test_of_runs_that_asked_the_same_the_latest_counts_and_both_commands_say_so(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(until(0), ["s3_composition", "c3_composition"], limit=4, samples=False)
+    path = results_file(folder)
+    data = json.loads(path.read_text())
     for day, accuracy in ((1.9e9, 0.5), (1.85e9, 0.25)):
-        data |= {
-            "date": day,
-            "results": {"s3_composition": {**data["results"]["s3_composition"], "acc,none": accuracy}},
-        }
-        (folder / "copy" / f"results_{day}.json").write_text(json.dumps(data, indent=2))
-    assert [each.accuracy for each in read(folder).scores] == [0.5]
+        told = {**data["results"]["s3_composition"], "acc,none": accuracy}
+        changed(path, str(day), date=day, results={"s3_composition": told})
+    found = read(folder)
+    assert [(each.task, each.accuracy) for each in found.scores] == [("c3_composition", 0), ("s3_composition", 0.5)]
+    said = (
+        "of what was asked the same the latest counts, and not net/results_1850000000.0.json: s3_composition (asked "
+        f"again in net/results_1900000000.0.json); net/{path.name}: s3_composition (asked again in "
+        "net/results_1900000000.0.json)"
+    )
+    assert found.notices == [said]
+    assert f"{said}." in page_of(folder).notices
+    capsys.readouterr()
+    assert main(["results", str(folder)]) == 0
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("told", "names"),
+    [
+        ({"chat_template": "{{ m }}", "chat_template_sha": "abcdef0123456789"}, {"", "chat template"}),
+        ({"system_instruction": "Be brief."}, {"", "system instruction"}),
+        ({"config": {"limit": None}}, {"limit=4", "no limit"}),
+        ({"config": {"limit": 4.0, "gen_kwargs": {"temperature": 0.5}}}, {"no gen_kwargs", "temperature=0.5"}),
+        ({"versions": {"s3_composition": 3.0}}, {"version 2", "version 3"}),
+    ],
+)
+def test_runs_that_asked_something_else_are_both_there_with_what_differs(
+    write: Write, capsys: pytest.CaptureFixture[str], told: dict[str, Any], names: set[str]
+) -> None:
+    folder = write(until(250), ["s3_composition"], limit=4, samples=False)
+    changed(results_file(folder), "again", date=1.9e9, **told)
+    found = read(folder)
+    assert {each.how for each in found.scores} == names
+    assert found.left_out == []
+    capsys.readouterr()
+    assert main(["results", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    [table] = [table for table in page_of(folder).tables if table.key == "s3-composition-elsewhere"]
+    labels = {row[0] for row in table.rows}
+    assert len(labels) == 2
+    for name in names:
+        assert name in printed
+        assert any(name in label for label in labels)
+
+
+def test_two_templates_and_other_options_are_told_apart(write: Write) -> None:
+    folder = write(until(250), ["s3_composition"], limit=4, samples=False, metadata={"lengths": "5,165,325"})
+    path = results_file(folder)
+    for name in ("one", "two"):
+        changed(path, name, chat_template=name, chat_template_sha=8 * name)
+    data = json.loads(path.read_text())
+    data["configs"]["s3_composition"]["metadata"]["options"] |= {"lengths": [10, 5], "per_length": 9}
+    changed(path, "lengths", configs=data["configs"])
+    assert {each.how for each in read(folder).scores} == {
+        "lengths 5 165 325, per_length=20", "lengths 5 10, per_length=9", "chat template, template oneoneon",
+        "chat template, template twotwotw",
+    }  # fmt: skip
+
+
+def test_prompts_that_differ_where_nothing_else_is_told_to(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(until(250), ["s3_composition"], limit=4)
+    path = results_file(folder)
+    assert len(read(folder).scores[0].prompts) == 8
+    changed(path, "unlogged", task_hashes={}, date=1.9e9)
+    assert len(read(folder).scores) == 1
+    changed(path, "other", task_hashes={"s3_composition": "0123456789abcdef"})
+    logged = json.loads(path.read_text())["task_hashes"]["s3_composition"][:8]
+    found = read(folder)
+    assert {each.how for each in found.scores} == {f"prompts {logged}", "prompts 01234567", "prompts not kept"}
+    capsys.readouterr()
+    assert main(["results", str(folder)]) == 0
+    assert "  prompts " in capsys.readouterr().out.splitlines()[1]
+    [table] = [table for table in page_of(folder).tables if table.key == "s3-composition-elsewhere"]
+    assert {row[table.headers.index("prompts")] for row in table.rows} == {logged, "01234567", None}
 
 
 def test_models_of_one_name_that_were_loaded_differently_are_two(write: Write) -> None:

@@ -5,7 +5,8 @@
     DIR/2026-11-18T21-23-26_....eval               inspect eval --log-dir DIR
 
 They are read where they are, each time, and neither changed nor kept. A file that is of no task of ours, or that cannot
-be read, is left out and named. Of runs that asked the same rows of the same model in the same way the later one counts.
+be read, is left out and named. Of runs that asked the same the latest counts; those that differ in anything that
+changes what was asked or how it was scored are all there, each with what differs in its name (`question.py`).
 """
 
 from __future__ import annotations
@@ -33,11 +34,14 @@ OF_INSPECT = re.compile(rb'\s*\{\s*"version": *\d+, *\s*"status": *"\w+",\s*"eva
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A file that is not counted, and why. `foreign`: it is whole, and of no task of ours."""
+    """A file that is not counted, and why. `foreign`: it is whole, and of no task of ours; `repeat`: it, or what `why`
+    names of it, was asked again later.
+    """
 
     file: str
     why: str
     foreign: bool = False
+    repeat: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}: {self.why}"
@@ -66,12 +70,16 @@ class External:
 
     @property
     def notices(self) -> list[str]:
-        """What is said of logs of our tasks that are not counted, in one line."""
-        others = [str(each) for each in self.left_out if not each.foreign]
-        if not others:
-            return []
-        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
-        return [f"{plural(len(others), 'log', 'is', 'are')} left out: {'; '.join(others[:MOST_NAMED])}{more}"]
+        """What is said of logs of our tasks that are not counted: one line for each reason."""
+        told = [each for each in self.left_out if not each.foreign]
+        wrong, again = ([str(each) for each in told if each.repeat is repeat] for repeat in (False, True))
+        made = [f"{plural(len(wrong), 'log', 'is', 'are')} left out: {_listed(wrong)}"] if wrong else []
+        return made + ([f"of what was asked the same the latest counts, and not {_listed(again)}"] if again else [])
+
+
+def _listed(named: list[str]) -> str:
+    more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
+    return f"{'; '.join(named[:MOST_NAMED])}{more}"
 
 
 def read(place: Path) -> External:
@@ -86,8 +94,8 @@ def read(place: Path) -> External:
         except Unreadable as error:
             found.left_out.append(LeftOut(plain.name(file), str(error)))
     runs.tell_apart(found.scores, found.episodes)
-    repeats = runs.drop_repeats(found.scores, found.episodes)
-    found.left_out += [LeftOut(file, "another run asked the same, and counts") for file in repeats]
+    runs.name_differences(found.scores)
+    found.left_out += [LeftOut(*each, repeat=True) for each in runs.drop_repeats(found.scores, found.episodes)]
     return found
 
 

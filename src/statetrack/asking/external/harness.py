@@ -8,12 +8,13 @@ they were kept (--log_samples); without them there are at least so many.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from statetrack import spec
+from statetrack.asking.external import question
 from statetrack.asking.external.archive import Unreadable
 from statetrack.asking.external.plain import loads, mapping, model_name, name
 from statetrack.asking.external.runs import loaded
@@ -87,12 +88,13 @@ def _scores(data: Mapping[str, Any], task: str, file: str, samples: _Samples) ->
         rows = _rows(task, asked, total, least, samples)
         made = schema.read(ExternalScores, {
             "source": _source(data, task, file), "task": _named(task, mapping(options)), "model": _model(data),
-            "how": _how(task, mapping(options), shots), "accuracy": told.get("acc"), "rows": total,
+            "how": _how(task, mapping(options), shots, _framed(data)), "accuracy": told.get("acc"), "rows": total,
             "chance": 1 / trusted_task(f"{_group(task)}{ENDING}").outputs,
             "lengths": [{"length": length, "accuracy": value, **rows[length]} for length, value in asked.items()],
             "falls_below_half": None if told.get("falls_below_half") == -1 else told.get("falls_below_half"),
             "too_long": told.get("too_long", 0), "unanswered": unanswered,
-            "violations": told.get("violations"),
+            "violations": told.get("violations"), "asked": question.asked(data, task),
+            "prompts": question.prompts(data, task),
         })  # fmt: skip
         if (why := made.problem()) is not None:
             raise BadRecord(why)
@@ -144,15 +146,24 @@ def _named(task: str, options: Mapping[str, Any]) -> str:
     return trusted_task(spec.write(f"{_group(task)}{ENDING}", over)).name
 
 
-def _how(task: str, options: Mapping[str, Any], shots: Any) -> str:
+def _framed(data: Mapping[str, Any]) -> list[str]:
+    """What was put around the prompt."""
+    return [
+        *(["chat template"] if question.has_template(data) else []),
+        *(["system instruction"] if question.has_instruction(data) else []),
+    ]
+
+
+def _how(task: str, options: Mapping[str, Any], shots: Any, framed: Sequence[str] = ()) -> str:
     """What differs from the plain prompt, scored by log-likelihood.
 
-    >>> _how("s5_composition_gen", {"style": "table"}, 2), _how("s5_composition", {"seed": 1}, 0)
-    ('generated, table, shots=2', 'seed=1')
+    >>> _how("s5_composition_gen", {"style": "table"}, 2), _how("s5_composition", {"seed": 1}, 0, ["chat template"])
+    ('generated, table, shots=2', 'chat template, seed=1')
     """
     given = {key: value for key, value in options.items() if value is not None}
     rules = Rules.among(given | {"way": "whole", "shots": shots if type(shots) is int else 0})
-    words = ["generated" if task.endswith(GENERATED) else "", rules.changed.removeprefix("whole").removeprefix(", ")]
+    words = ["generated" if task.endswith(GENERATED) else "", *framed]
+    words += [rules.changed.removeprefix("whole").removeprefix(", ")]
     words += [f"seed={seed}"] if type(seed := given.get("seed")) is int and seed else []
     words += [f"published data, labels {name(given.get('labels'))}"] if given.get("data") else []
     return ", ".join(filter(None, words))

@@ -16,7 +16,7 @@ from statetrack import spec
 from statetrack.asking.episode import DONE, FAILURES, FAULTS, INTERRUPTIONS, LETTERS, RUNNING
 from statetrack.asking.external import archive
 from statetrack.asking.external.archive import Archive, Unreadable
-from statetrack.asking.external.plain import fields_before, loads, mapping, model_name, name
+from statetrack.asking.external.plain import digits, fields_before, loads, mapping, model_name, name
 from statetrack.asking.external.runs import loaded
 from statetrack.asking.rules import Rules
 from statetrack.asking.solvers import solver as who
@@ -105,6 +105,8 @@ def _model(of: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     called = model_name(of.get("model"))
     given = {**mapping(of.get("model_generate_config")), **mapping(plan.get("config"))}
     settings = {key: name(str(given[key])) for key in MODEL_SETTINGS if isinstance(given.get(key), int | float | str)}
+    if isinstance(told := given.get("system_message"), str) and told:
+        settings["system_message"] = digits(told)
     return spec.write(called, settings) if settings else called
 
 

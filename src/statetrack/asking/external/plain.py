@@ -6,6 +6,7 @@ write it for a task that is not ours.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -107,6 +108,15 @@ def name(value: Any) -> str:
         return ""
     text = " ".join(visible(scrub(value[: 8 * LONGEST])).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
+
+
+def digits(text: str) -> str:
+    """A text that is not shown, by the first digits of its hash.
+
+    >>> digits("Be brief.")
+    '213c22ed'
+    """
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
 
 
 def model_name(value: Any) -> str:
