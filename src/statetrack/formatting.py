@@ -91,6 +91,17 @@ def plural(count: int, noun: str, one: str = "", many: str = "") -> str:
     return f"{count:,} {words}".rstrip()
 
 
+def spread(values: Sequence[int], most: int) -> list[int]:
+    """At most so many of some values, the first and the last among them, evenly over their places.
+
+    >>> spread(range(5, 505, 5), 4), spread([5, 10], 4)
+    ([5, 170, 335, 500], [5, 10])
+    """
+    if len(values) <= most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
+
+
 def shortened(text: str, most: int = 40) -> str:
     """
     >>> shortened("1 0^22"), shortened("0 1 " * 20, 12)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from statetrack.formatting import RULE, brief, plural, shown
+from statetrack.formatting import RULE, brief, plural, shown, spread
 from statetrack.reports.figures import asking
 from statetrack.reports.figures.view import slug
-from statetrack.reports.folder import Folder, ScoredElsewhere
+from statetrack.reports.folder import Folder, ScoredElsewhere, label
 from statetrack.reports.table import Table
 from statetrack.verdicts.measurements import grouped
 
 APART = "Read from the file of the program that measured it; it counts in no verdict."
 MOST_NAMED = 8
+MOST_ACROSS = 10  # lengths that are columns
 MOST_OPEN = 60  # lines of a table that is shown open
 
 
@@ -97,6 +98,28 @@ def overview(folder: Folder) -> Table | None:
     title = "Every task that other programs scored"
     more = "Every length is printed by `statetrack results FOLDER --long`."
     return Table("elsewhere", title, f"{MEANING} {APART} {more}", headers, lines, download=True)
+
+
+def means(folder: Folder) -> Table | None:
+    """The harness's means over a selector, with as many lengths as there is room for."""
+    found = folder.external.means
+    if not found:
+        return None
+    shares = [each.by_length for each in found]
+    asked = sorted({length for at in shares for length in at})
+    shown_lengths = spread(asked, MOST_ACROSS)
+    lines = [
+        [each.selector, label(each.model, each.how, each.source), len(each.tasks), shown(each.accuracy),
+         _guess(each.chance), *(shown(at[length]) if length in at else "" for length in shown_lengths)]
+        for each, at in zip(found, shares, strict=True)
+    ]  # fmt: skip
+    more = f" {len(shown_lengths)} of {len(asked)} lengths." if len(shown_lengths) < len(asked) else ""
+    caption = (
+        "The means of lm-evaluation-harness over the tasks of a selector, each group counted once, over all rows and "
+        f"at each length; a length is in the mean of the groups that have rows of it.{more} {APART}"
+    )
+    headers = ["selector", "model", "groups", "mean accuracy", "chance", *map(str, shown_lengths)]
+    return Table("elsewhere-means", "Means over groups", caption, headers, lines, download=True)
 
 
 def files(folder: Folder) -> Table | None:

@@ -230,33 +230,34 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) ->
     logs = [(sample, log.source) for log in folder.external.episodes for sample in log.records]
     for sample, source in [*((each, None) for each in asked), *logs]:
         cell = sample.cell
-        label = HOW.join(filter(None, [cell.subject, _how(how(cell.protocol), source)]))
-        subjects.setdefault(label, label)
+        called = label(cell.subject, how(cell.protocol), source)
+        subjects.setdefault(called, called)
         protocol = protocols[_text(cell.protocol)]
         if isinstance(sample, AskedRecord) and sample.finished and counted([sample.episode]):
-            folder.episodes.append(AskedCell(cell.task, label, cell.length, cell.seed, protocol, sample, source))
+            folder.episodes.append(AskedCell(cell.task, called, cell.length, cell.seed, protocol, sample, source))
         else:
             # An earlier version called an episode done that a fault ended.
             cut_off = isinstance(sample, AskedRecord) and sample.episode.ended != SERVER
             answered = sample.episode if isinstance(sample, AskedRecord) else None
-            folder.unanswered.append(FailedSample(cell.task, label, cell.length, protocol, not cut_off, answered))
+            folder.unanswered.append(FailedSample(cell.task, called, cell.length, protocol, not cut_off, answered))
     for record in (each for each in folder.cells if isinstance(each, EvaluatedRecord) and each.finished):
         cell = record.cell
-        label = f"{without_hash(cell.subject)}, weights {record.weights.sha256[:8]}"
-        subjects.setdefault(label, cell.subject)
-        folder.brought.append(BroughtCell(cell.task, label, record))
+        called = f"{without_hash(cell.subject)}, weights {record.weights.sha256[:8]}"
+        subjects.setdefault(called, cell.subject)
+        folder.brought.append(BroughtCell(cell.task, called, record))
     for scores in folder.external.scores:
-        label = f"{scores.model}{HOW}{_how(scores.how, scores.source)}"
-        subjects.setdefault(label, label)
-        folder.elsewhere.append(ScoredElsewhere(scores.task, label, scores))
+        called = label(scores.model, scores.how, scores.source)
+        subjects.setdefault(called, called)
+        folder.elsewhere.append(ScoredElsewhere(scores.task, called, scores))
     folder.series = series_of(subjects)
     order = {label: place for place, label in enumerate(folder.models)}
     folder.runs.sort(key=lambda run: (run.task, run.protocol, order[run.model], run.trained, run.seed))
 
 
-def _how(rules: str, source: Source | None) -> str:
-    """How it was asked, and by which other program."""
-    return ", ".join(filter(None, [rules, SHORT.get(source.program, source.program) if source else ""]))
+def label(subject: str, rules: str, source: Source | None = None) -> str:
+    """What somebody who was asked is called: with how, and by which other program."""
+    program = SHORT.get(source.program, source.program) if source else ""
+    return HOW.join(filter(None, [subject, ", ".join(filter(None, [rules, program]))]))
 
 
 def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:

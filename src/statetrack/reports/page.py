@@ -210,7 +210,7 @@ def _cost(folder: Folder) -> list[Section]:
 
 
 def _elsewhere(folder: Folder) -> list[Section]:
-    blocks = _there(elsewhere.overview(folder), elsewhere.files(folder))
+    blocks = _there(elsewhere.means(folder), elsewhere.overview(folder), elsewhere.files(folder))
     if not blocks:
         return []
     lead = (

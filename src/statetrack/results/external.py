@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from statetrack.intervals import wilson
@@ -89,6 +89,44 @@ class ExternalScores:
         if not all(0 <= count <= MOST_ROWS for count in (self.too_long, self.unanswered)):
             return "a number of rows left out that cannot be"
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthMean:
+    """The mean over those tasks that have rows of one length."""
+
+    length: int
+    accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalMean:
+    """The mean of `tasks`, each counted once, as the program has it: over all rows, and for each length asked."""
+
+    kind: ClassVar[str] = "external"
+    source: Source
+    selector: str
+    model: str
+    how: str
+    tasks: tuple[str, ...]
+    accuracy: float
+    chance: float
+    lengths: tuple[LengthMean, ...]
+
+    @property
+    def by_length(self) -> dict[int, float]:
+        return {each.length: each.accuracy for each in self.lengths}
+
+    @property
+    def name(self) -> str:
+        return f"mean of {self.selector}"
+
+    def called(self, model: str, how: str) -> ExternalMean:
+        return replace(self, model=model, how=how)
+
+    def problem(self) -> str | None:
+        shares = [self.accuracy, self.chance, *(each.accuracy for each in self.lengths)]
+        return None if all(math.isfinite(share) and 0 <= share <= 1 for share in shares) else "a mean that is no share"
 
 
 @dataclass(frozen=True, kw_only=True)

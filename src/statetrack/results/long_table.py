@@ -11,6 +11,7 @@
     all strings  every input of the length trained on
     dialogue     one sample that a language model was asked; `tested` is its length
     prompts      final answers to prompts of one length, as lm-evaluation-harness scored them
+    mean         over the groups of a selector, each counted once: `rows` is how many groups
     (nothing)    a cell without a result: `status` and `reason` say why
 
 `accuracy` is over all positions, `end_accuracy` over the last 32; along a stream both are over the last positions
@@ -26,7 +27,7 @@ from typing import Any
 from statetrack.errors import need
 from statetrack.results.cell import ASK, Cell
 from statetrack.results.evaluations import AllStrings, ForEver, OffData, OnRows, OnStream, OnWords
-from statetrack.results.external import ExternalEpisodes, ExternalScores
+from statetrack.results.external import ExternalEpisodes, ExternalMean, ExternalScores
 from statetrack.results.networks import HasEvaluations, Tested
 from statetrack.results.records import DONE, AskedRecord, EvaluatedRecord, Record, TrainingRecord
 
@@ -136,10 +137,12 @@ def _dialogue(record: AskedRecord) -> Row:
 
 
 def external_rows(
-    scores: Iterable[ExternalScores], episodes: Iterable[ExternalEpisodes], tests: Tests
+    scores: Iterable[ExternalScores], episodes: Iterable[ExternalEpisodes], tests: Tests,
+    means: Iterable[ExternalMean] = (),
 ) -> list[Row]:  # fmt: skip
     """The same of what other programs measured; `note` is the file that it was read from."""
     rows = [dict.fromkeys(COLUMNS) | row for each in scores for row in _scored(each)]
+    rows += [dict.fromkeys(COLUMNS) | row for each in means for row in _averaged(each)]
     for log in episodes:
         rows += [
             row | {"protocol": log.source.program, "note": log.source.file} for row in long_rows(log.records, tests)
@@ -154,6 +157,15 @@ def _scored(scores: ExternalScores) -> Iterator[Row]:
             "task": scores.task, "model": scores.model, "protocol": scores.source.program, "case": scores.how or None,
             "note": scores.source.file, "status": DONE, "of": "prompts", "tested": each.length, "rows": each.rows,
             "n": each.rows, "accuracy": each.accuracy, "low": low, "high": high, "floor": scores.chance,
+        }  # fmt: skip
+
+
+def _averaged(mean: ExternalMean) -> Iterator[Row]:
+    for length, accuracy in mean.by_length.items():
+        yield {
+            "task": mean.selector, "model": mean.model, "protocol": mean.source.program, "case": mean.how or None,
+            "note": mean.source.file, "status": DONE, "of": "mean", "tested": length, "rows": len(mean.tasks),
+            "accuracy": accuracy, "floor": mean.chance,
         }  # fmt: skip
 
 

@@ -246,7 +246,50 @@ def test_ninety_four_groups_are_one_table_and_not_ninety_four_tabs(write: Write)
     assert [section.title for section in page.sections] == ["Other programs", "About this run"]
     [table] = [each for each in page.tables if each.key == "elsewhere"]
     assert len(table.rows) == 94
+    means = {mean.selector: len(mean.tasks) for mean in read(folder).means}
+    assert means == {"permutation_groups": 94, "tc0_groups": 72, "nc1_groups": 22}
     assert ("94", "tasks") in page.facts
+
+
+def test_means_over_a_selector_and_the_lengths_of_many_tasks(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {"lengths": ",".join(map(str, range(5, 55, 5))), "per_length": 1}
+    folder = write(Scripted(lambda prompt: " 0"), ["nc1_groups"], samples=False, metadata=asked, limit=10)
+    [mean] = read(folder).means
+    scores = read(folder).scores
+    assert (mean.selector, len(mean.tasks), len(scores)) == ("nc1_groups", 22, 22)
+    assert mean.accuracy == pytest.approx(sum(each.accuracy for each in scores) / 22)
+    assert list(mean.by_length) == list(range(5, 55, 5))
+    capsys.readouterr()
+    assert main(["results", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert f"mean of nc1_groups  hf/net       22      {mean.accuracy:.4f}" in printed
+    turned = printed.partition("accuracy by length:\n")[2].splitlines()
+    assert turned[0].split() == ["task", "5", "10", "20", "25", "30", "35", "45", "50"]
+    assert turned[1].split()[:3] == ["mean", "of", "nc1_groups"]
+    assert len(turned) == 1 + 1 + 22 + 1 + 1
+    assert turned[-1] == "8 of 10 lengths; each with its rows and interval: --long, or --long --csv FILE"
+    [table] = [table for table in page_of(folder).tables if table.key == "elsewhere-means"]
+    assert table.rows[0][:3] == ["nc1_groups", "hf/net · lm-eval", 22]
+    assert main(["results", str(folder), "--long", "--csv", "-"]) == 0
+    rows = [row for row in csv.DictReader(io.StringIO(capsys.readouterr().out)) if row["of"] == "mean"]
+    assert [(row["task"], row["rows"]) for row in rows] == [("nc1_groups", "22")] * 10
+
+
+def test_a_length_that_nobody_was_asked_about_and_a_mean_that_is_none(write: Write) -> None:
+    folder = write(Scripted(lambda prompt: " 0"), ["nc1_groups"], samples=False, limit=2, metadata={"lengths": "5,10"})
+    path = results_file(folder)
+    data = json.loads(path.read_text())
+    data["groups"]["nc1_groups"] |= {"10,none": -1}
+    path.write_text(json.dumps(data, indent=2))
+    assert list(read(folder).means[0].by_length) == [5]
+    data["groups"]["nc1_groups"]["acc,none"] = 7.0
+    path.write_text(json.dumps(data, indent=2))
+    assert read(folder).means == []
+    assert "nc1_groups: a mean that is no share" in read(folder).notices[0]
+    data["groups"] = {"nc1_groups": data["groups"]["nc1_groups"] | {"acc,none": 0.5}}
+    data["group_subtasks"]["nc1_groups"] = ["nc1_groups"]
+    path.write_text(json.dumps(data, indent=2))
+    assert read(folder).means == []
 
 
 def test_nothing_is_written_into_a_folder_of_the_harness_unasked(

@@ -18,11 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from statetrack.asking.external import harness, inspect_log, plain, runs
+from statetrack.asking.external import harness, inspect_log, means, plain, runs
 from statetrack.asking.external.archive import Unreadable
 from statetrack.files import read_start
 from statetrack.formatting import MOST_NAMED, plural
-from statetrack.results.external import ExternalEpisodes, ExternalScores
+from statetrack.results.external import ExternalEpisodes, ExternalMean, ExternalScores
 from statetrack.results.store import KEY
 
 EVAL, JSON = ".eval", ".json"
@@ -52,6 +52,7 @@ class External:
     """What was found."""
 
     scores: list[ExternalScores] = field(default_factory=list)
+    means: list[ExternalMean] = field(default_factory=list)
     episodes: list[ExternalEpisodes] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
@@ -96,6 +97,9 @@ def read(place: Path) -> External:
     runs.tell_apart(found.scores, found.episodes)
     runs.name_differences(found.scores)
     found.left_out += [LeftOut(*each, repeat=True) for each in runs.drop_repeats(found.scores, found.episodes)]
+    told = list(means.named(found.means, found.scores))
+    found.means = [each for each in told if isinstance(each, ExternalMean)]
+    found.left_out += [LeftOut(*each, repeat=True) for each in told if not isinstance(each, ExternalMean)]
     return found
 
 
@@ -105,9 +109,10 @@ def _take(found: External, path: Path, file: str) -> None:
         return
     data = plain.read(path)
     if harness.is_results(data):
-        scores, wrong = harness.read(data, path, file)
-        found.scores += scores
-        found.left_out += [LeftOut(file, why) for why in wrong]
+        told = harness.read(data, path, file)
+        found.scores += told.scores
+        found.means += told.means
+        found.left_out += [LeftOut(file, why) for why in told.wrong]
     elif isinstance(data, dict) and "eval" in data:
         found.episodes.append(inspect_log.read_json(data, file))
     else:

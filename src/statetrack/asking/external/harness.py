@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from statetrack import spec
-from statetrack.asking.external import question
+from statetrack.asking.external import means, question
 from statetrack.asking.external.archive import Unreadable
 from statetrack.asking.external.plain import loads, mapping, model_name, name
 from statetrack.asking.external.runs import loaded
@@ -22,7 +23,7 @@ from statetrack.asking.rules import Rules
 from statetrack.errors import BadInput
 from statetrack.files import open_plain
 from statetrack.results import schema
-from statetrack.results.external import ExternalScores, Source
+from statetrack.results.external import ExternalMean, ExternalScores, Source
 from statetrack.results.schema import BadRecord
 from statetrack.tasks import trusted_task
 from statetrack.tasks.groups import catalogue
@@ -43,19 +44,33 @@ def is_results(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("results"), dict) and "configs" in data
 
 
-def read(data: Mapping[str, Any], path: Path, file: str) -> tuple[list[ExternalScores], list[str]]:
-    """What a results file says of our tasks, and what is wrong with what it says of others; `file` is its name."""
+@dataclass
+class Results:
+    """What a results file says of our tasks, and what is wrong with what it says of others of them."""
+
+    scores: list[ExternalScores] = field(default_factory=list)
+    means: list[ExternalMean] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def read(data: Mapping[str, Any], path: Path, file: str) -> Results:
+    """What it holds; `file` is its name."""
     ours = [task for task, told in data["results"].items() if _group(task) and _is_ours(data, task, told)]
     if not ours:
         others = ", ".join(sorted(map(name, data["results"]))[:3])
         raise NotOurs(f"{PROGRAM}'s results of {others or 'no task'}, no task of statetrack")
-    samples, made, wrong = _Samples(path), [], []
+    samples, made = _Samples(path), Results()
     for task in ours:
         try:
-            made.append(_scores(data, task, file, samples))
+            made.scores.append(_scores(data, task, file, samples))
         except Unreadable as error:
-            wrong.append(str(error))
-    return made, wrong
+            made.wrong.append(str(error))
+    for mean in means.read(data, made.scores, GENERATED):
+        if isinstance(mean, ExternalMean):
+            made.means.append(mean)
+        else:
+            made.wrong.append(str(mean))
+    return made
 
 
 def _group(task: str) -> str:
