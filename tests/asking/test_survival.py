@@ -54,6 +54,13 @@ def test_few_episodes_say_little() -> None:
     assert half_failed([record("++++x")] * 20, samples=1) == HalfFailed(5, 1, None, 5)  # one sample, twenty times
 
 
+def test_an_interval_that_ends_beyond_the_turns_seen_is_said_in_words() -> None:
+    assert (half_failed([record("x")]).text, half_failed([record("x")]).between) == ("1", "1, or not within 1 turn")
+    assert half_failed([record("++++x")]).between == "1 to 5, or not within 5 turns"
+    assert half_failed([record("++++x")] * 20).between == "5 to 5"
+    assert half_failed([record("+" * 300, "done")] * 20).text == "not within 300 turns"
+
+
 @pytest.mark.parametrize(("count", "cut"), [(10, False), (20, True), (50, True)])
 def test_the_interval_covers_what_it_should(count: int, cut: bool) -> None:
     """Failures at a constant rate, some episodes cut off at a random turn: 95 % of the intervals hold the median."""

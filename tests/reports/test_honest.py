@@ -146,20 +146,21 @@ def test_what_came_before_a_server_failed_counts_for_the_turn_by_which_half_have
     ask(make_task("txc"), Rules(), solver("implicit"), range(3), length=4, model=Tired.name,
         engine=lambda: Tired(2), out=tmp_path)  # fmt: skip
     page = page_of(tmp_path)
-    assert column(page, "txc-episodes", "half failed by turn") == ["> 2"]
-    assert column(page, "txc-episodes", "half failed by turn, 95 %") == ["1 to > 2"]
+    assert column(page, "txc-episodes", "half failed by turn") == ["not within 2 turns"]
+    assert column(page, "txc-episodes", "half failed by turn, 95 %") == ["1 to 2, or not within 2 turns"]
     for name in ("right before the first error", "right answers", "replies without an answer"):
         assert column(page, "txc-episodes", name) == [None]
     said = "the server failed 3 of 3 episodes"
     assert column(page, "txc-episodes", "without a result") == [said]
     (line,) = [line for line in page.summary if line.startswith("On txc, ")]
     assert line == (
-        "On txc, half of the episodes have failed by turn: dead/server implicit > 2 (1 to > 2); "
+        "On txc, half of the episodes have failed by turn: dead/server implicit not within 2 turns (1 to 2, or not "
+        "within 2 turns); "
         f"dead/server implicit: {said}."
     )
     assert [figure.title for figure in page.figures] == ["txc: how long dialogues last"]
     (row,) = overview(Store(tmp_path).records())
-    assert (row["half failed by turn"], row["95 %"]) == ("> 2", "1 to > 2")
+    assert (row["half failed by turn"], row["95 %"]) == ("not within 2 turns", "1 to 2, or not within 2 turns")
 
 
 def test_whole_prompts_have_no_numbers_of_turns(tmp_path):

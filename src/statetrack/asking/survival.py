@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from statetrack.formatting import plural
 from statetrack.intervals import Z95, wilson
 from statetrack.results.records import EpisodeRecord
 
@@ -94,21 +95,28 @@ class HalfFailed:
         """
         >>> HalfFailed(23, 16, None, 300).text, HalfFailed(None, None, None, 0).text
         ('23', 'no answers')
+        >>> HalfFailed(None, 16, None, 300).text
+        'not within 300 turns'
         """
         return self._at(self.turn) if self.seen else "no answers"
 
     @property
     def between(self) -> str:
         """
-        >>> HalfFailed(23, 16, None, 300).between, HalfFailed(None, None, None, 300).between
-        ('16 to > 300', '> 300')
+        >>> HalfFailed(23, 16, 40, 300).between, HalfFailed(23, 16, None, 300).between
+        ('16 to 40', '16 to 300, or not within 300 turns')
+        >>> HalfFailed(1, 1, None, 1).between, HalfFailed(None, None, None, 300).between
+        ('1, or not within 1 turn', 'not within 300 turns')
         """
         if self.low is None:
             return self._at(None) if self.seen else ""
-        return f"{self.low} to {self._at(self.high)}"
+        if self.high is not None:
+            return f"{self.low} to {self.high}"
+        seen = f"{self.low} to {self.seen}" if self.low < self.seen else str(self.low)
+        return f"{seen}, or {self._at(None)}"
 
     def _at(self, turn: int | None) -> str:
-        return f"> {self.seen}" if turn is None else str(turn)
+        return f"not within {plural(self.seen, 'turn')}" if turn is None else str(turn)
 
 
 def half_time(times: Sequence[int], failed: Sequence[bool], independent: float = 1.0) -> HalfFailed:

@@ -187,8 +187,9 @@ def episodes(folder: Folder, task: str) -> Table | None:
     dialogues = any(row[asking.HALF] for row in rows) or not any(row["episodes"] for row in rows)
     names = [name for name in rows[0] if dialogues or name not in asking.BY_TURNS]
     lasting = (
-        "the turn by which half of the episodes had failed (Kaplan-Meier, with its 95 % interval; > 300: not within "
-        "300 turns), turns answered rightly before the first error (average with its 95 % interval over episodes), "
+        "the turn by which half of the episodes had failed (Kaplan-Meier, with its 95 % interval, which may end "
+        "beyond the turns that were seen), turns answered rightly before the first error (average with its 95 % "
+        "interval over episodes), "
     )
     return Table(
         f"{slug(task)}-episodes", f"{task}: {'the dialogues' if dialogues else 'one prompt, one answer'}",
