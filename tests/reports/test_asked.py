@@ -97,3 +97,13 @@ def test_where_only_language_models_were_asked_the_page_opens_with_what_they_did
     """No prediction speaks of them: a first tab that says so and nothing else is in the way."""
     asked(tmp_path, Rules(compat=True))
     assert [section.title for section in page_of(tmp_path).sections] == ["track_the_stat.mode", "About this run"]
+
+
+def test_what_the_documents_say_is_left_out_where_nothing_was_trained(tmp_path: Path) -> None:
+    """They speak of language models too, of which one that was asked was judged under the first tab."""
+    asked(tmp_path, Rules())
+    ask(st.task("s5_composition"), Rules(way="whole"), solver("implicit"), range(4), length=5, model="some/model",
+        out=tmp_path, engine=lambda: Fails("some/model", 1))  # fmt: skip
+    page = page_of(tmp_path)
+    assert page.sections[0].title == "s5_composition"
+    assert not [sentence for sentence in page.summary if "design documents" in sentence]

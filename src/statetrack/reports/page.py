@@ -67,7 +67,8 @@ class Page:
 def page(folder: Folder, title: str, command: str) -> Page:
     """The whole report of a folder."""
     lines = predictions.lines(folder)
-    sentences = predictions.sentences(folder) if folder.runs or folder.episodes else []
+    # What documents say of language models counts beside cells that were trained, and does not open a page without one.
+    sentences = predictions.sentences(folder) if folder.runs else []
     sections = [
         _verdicts(folder, lines, sentences) if folder.cells or not folder.external else None,
         *(_task(folder, task) for task in folder.tasks),
@@ -118,7 +119,7 @@ def _notices(folder: Folder) -> list[str]:
 
 
 def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequence[JudgedSentence]) -> Section | None:
-    """None where only language models were asked, whom no prediction speaks of: the page opens with what they did."""
+    """None where something was asked or only evaluated, and nothing trained: the page opens with what came of it."""
     blocks: list[Block] = [*catalogue.overall(folder)]
     if lines:
         several = len({run.protocol for run in folder.runs}) > 1
@@ -137,7 +138,7 @@ def _verdicts(folder: Folder, lines: Sequence[PredictionRow], sentences: Sequenc
             f"{DOCUMENTS} What they say here of these models and tasks cannot be true, for the reason beside it; "
             "results have no say in it.", True,
         ))  # fmt: skip
-    if not blocks and folder.episodes:
+    if not blocks and (folder.episodes or folder.brought or folder.external):
         return None
     if not blocks:
         return Section("verdicts", "Verdicts", ["There is nothing to judge yet."], [])
