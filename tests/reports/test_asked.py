@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from statetrack.asking.solvers import Human
 from statetrack.reports import page_of
 from statetrack.reports.figures import vega
 from statetrack.reports.figures.figure import Figure
+from statetrack.reports.figures.series import group_of
+from tests.asking.test_external import results
 
 MODE = st.task("track_the_stat.mode")
 
@@ -107,3 +110,23 @@ def test_what_the_documents_say_is_left_out_where_nothing_was_trained(tmp_path: 
     page = page_of(tmp_path)
     assert page.sections[0].title == "s5_composition"
     assert not [sentence for sentence in page.summary if "design documents" in sentence]
+
+
+def test_one_model_on_two_tasks_is_one_model_and_a_guess_is_a_baseline(tmp_path: Path) -> None:
+    asked(tmp_path, Rules(), samples=2)
+    ask(st.task("s3_composition"), Rules(way="whole"), solver("implicit"), range(2), length=5, model="some/model",
+        out=tmp_path, engine=lambda: Fails("some/model", 1))  # fmt: skip
+    page = page_of(tmp_path)
+    assert page.summary[0] == "2 models and 2 baselines asked in 14 episodes."
+    assert ("2", "models") in page.facts
+
+
+def test_a_model_of_transformers_has_one_name_and_hue_whoever_asked_it(tmp_path: Path) -> None:
+    ask(st.task("s3_composition"), Rules(way="whole"), solver("implicit"), range(2), length=5, model="hf:net",
+        out=tmp_path, engine=lambda: Fails("hf:net", 9))  # fmt: skip
+    (tmp_path / "results_now.json").write_text(json.dumps(results(), indent=2))
+    page = page_of(tmp_path)
+    assert ("1", "model") in page.facts
+    [figure] = [figure for figure in page.figures if figure.key == "s3-composition-asked"]
+    assert {row["model"] for row in figure.rows} == {"hf/net implicit · whole", "hf/net · lm-eval"}
+    assert {group_of(row["model"]) for row in figure.rows} == {"hf/net"}

@@ -86,7 +86,7 @@ def report(
     >>> asked = ask("s3", solver="window-4", samples=2, length=10, out=(folder := mkdtemp()))
     >>> written = report(folder, title="An example")
     >>> written.html.name, written.page.title, written.page.summary[0]
-    ('report.html', 'An example', '1 subject asked in 2 episodes.')
+    ('report.html', 'An example', '1 baseline asked in 2 episodes.')
     """
     html = Path(out) if out is not None else Path(folder) / "report.html"
     if html.suffix.lower() not in (".html", ".htm"):

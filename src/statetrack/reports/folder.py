@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from statetrack.asking import external
+from statetrack.asking.engines import LOCAL
 from statetrack.asking.episode import SERVER
 from statetrack.asking.external import External
 from statetrack.asking.external.harness import PROGRAM
 from statetrack.asking.metrics import counted
 from statetrack.asking.rules import how
+from statetrack.asking.solvers import split_subject
 from statetrack.formatting import plural, told_apart, verb, without_hash
 from statetrack.reports.figures.series import HOW, Series, series_of
 from statetrack.results import AskedRecord, EvaluatedRecord, Record, Status, Store, TrainingRecord, plans, status
@@ -164,6 +166,15 @@ class Folder:
         """The trained cells with their diagnoses, as they are compared."""
         return seen_in(self.cells, {each.found.key: each.found for each in self.diagnoses if each.found.key})
 
+    @property
+    def models_here(self) -> set[str]:
+        """Each model once, however and by whichever program it was asked; without what needs none, such as a guess."""
+        trained = {run.model for run in self.runs} | {cell.model for cell in self.brought}
+        asked = [each.record.cell.subject for each in self.episodes]
+        asked += [sample.model.partition(HOW)[0] for sample in self.unanswered]
+        named = {split_subject(subject)[0] for subject in asked} | {each.record.model for each in self.elsewhere}
+        return trained | {spelled(model) for model in named if model}
+
     def drawn(self, labels: Iterable[str]) -> list[Series]:
         """How the models among these labels are drawn, in their fixed order."""
         wanted = set(labels)
@@ -257,7 +268,16 @@ def _name(folder: Folder, trained: list[TrainingRecord], asked: list[Record]) ->
 def label(subject: str, rules: str, source: Source | None = None) -> str:
     """What somebody who was asked is called: with how, and by which other program."""
     program = SHORT.get(source.program, source.program) if source else ""
-    return HOW.join(filter(None, [subject, ", ".join(filter(None, [rules, program]))]))
+    return HOW.join(filter(None, [spelled(subject), ", ".join(filter(None, [rules, program]))]))
+
+
+def spelled(subject: str) -> str:
+    """A model of transformers has one name, whether `ask` (hf:net) or another program (hf/net) asked it.
+
+    >>> spelled("hf:net implicit"), spelled("hf/net"), spelled("oracle")
+    ('hf/net implicit', 'hf/net', 'oracle')
+    """
+    return f"hf/{subject.removeprefix(LOCAL)}" if subject.startswith(LOCAL) else subject
 
 
 def protocol_labels(protocols: list[Mapping[str, Any]]) -> dict[str, str]:

@@ -94,8 +94,8 @@ def _facts(folder: Folder, lines: Sequence[PredictionRow]) -> list[tuple[str, st
         facts.append((f"{len(folder.status.damaged):,}", "damaged"))
     tasks = len({*folder.tasks, *(each.task for each in folder.elsewhere)})
     facts += [(f"{tasks:,}", "task" if tasks == 1 else "tasks")]
-    noun = "model" if folder.runs or not (folder.episodes or folder.elsewhere) else "subject"
-    facts += [(f"{len(folder.models):,}", noun if len(folder.models) == 1 else f"{noun}s")]
+    if models := len(folder.models_here):
+        facts.append((f"{models:,}", "model" if models == 1 else "models"))
     if given:
         facts += [(str(given[name]), name) for name in OUTCOMES]
     return facts

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from statetrack.asking import metrics
+from statetrack.asking.solvers import split_subject
 from statetrack.formatting import plural, shown, verb
 from statetrack.reports import brought, elsewhere, figure_data, for_ever
 from statetrack.reports.figures import asking, diagnosis
-from statetrack.reports.folder import DiagnosedCell, Folder, TrainedCell, by_model
+from statetrack.reports.folder import AskedCell, DiagnosedCell, Folder, TrainedCell, by_model
 from statetrack.reports.predictions import PredictionRow
 from statetrack.results.diagnosis import FADES, NO_STATE, SHRINKS, STAYS, UNDECODED, UNREAD, UNUSED
 from statetrack.verdicts.judge import JudgedSentence, counts
@@ -81,10 +82,18 @@ def _what(folder: Folder) -> str:
     if folder.brought:
         parts.append(f"{plural(len(folder.brought), 'network')} brought and tested, not trained here")
     if asked := [each for each in folder.episodes if each.source is None]:
-        subjects = len({each.model for each in asked})
-        parts.append(f"{plural(subjects, 'subject')} asked in {plural(len(asked), 'episode')}")
+        parts.append(f"{_who(asked)} asked in {plural(len(asked), 'episode')}")
     text = "; ".join(filter(None, [*parts, elsewhere.what(folder)]))
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _who(asked: Iterable[AskedCell]) -> str:
+    """How many models, each once however it was asked, and how many others, such as a guess."""
+    found = {split_subject(each.record.cell.subject) for each in asked}
+    models = {model for model, _ in found if model}
+    others = {who for model, who in found if not model}
+    counts = [plural(len(models), "model")] if models else []
+    return " and ".join([*counts, *([plural(len(others), "baseline")] if others else [])])
 
 
 def _task(folder: Folder, task: str) -> list[str]:

@@ -161,7 +161,7 @@ def test_the_same_solver_asked_here_and_by_inspect_is_two_bars(run: Any, tmp_pat
     assert done.html == logs(tmp_path) / "report.html"
     [figure] = [each for each in done.page.figures if each.key == "track-the-stat-mode-asked-lasted"]
     assert {row["model"]: row["lasted"] for row in figure.rows} == {"oracle": 6, "oracle · Inspect": 6}
-    assert done.page.summary[0] == "1 subject asked in 2 episodes; 2 samples read from 1 log of Inspect."
+    assert done.page.summary[0] == "1 baseline asked in 2 episodes; 2 samples read from 1 log of Inspect."
 
 
 async def zero(said: Any) -> str:

@@ -163,15 +163,15 @@ def test_prompts_that_differ_where_nothing_else_is_told_to(write: Write, capsys:
     assert len(read(folder).scores[0].prompts) == 8
     changed(path, "unlogged", task_hashes={}, date=1.9e9)
     assert len(read(folder).scores) == 1
-    changed(path, "other", task_hashes={"s3_composition": "0123456789abcdef"})
+    changed(path, "other", task_hashes={"s3_composition": "a1c3e5f7b2d4c6e8"})
     logged = json.loads(path.read_text())["task_hashes"]["s3_composition"][:8]
     found = read(folder)
-    assert {each.how for each in found.scores} == {f"prompts {logged}", "prompts 01234567", "prompts not kept"}
+    assert {each.how for each in found.scores} == {f"prompts {logged}", "prompts a1c3e5f7", "prompts not kept"}
     capsys.readouterr()
     assert main(["results", str(folder)]) == 0
     assert "  prompts " in capsys.readouterr().out.splitlines()[1]
     [table] = [table for table in page_of(folder).tables if table.key == "s3-composition-elsewhere"]
-    assert {row[table.headers.index("prompts")] for row in table.rows} == {logged, "01234567", None}
+    assert {row[table.headers.index("prompts")] for row in table.rows} == {logged, "a1c3e5f7", None}
 
 
 def test_models_of_one_name_that_were_loaded_differently_are_two(write: Write) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from statetrack import spec
+from statetrack.asking.solvers import solver, split_subject
 from statetrack.errors import BadInput
 from statetrack.models.catalogue import lookup
 
@@ -53,12 +54,25 @@ def group_of(subject: str) -> str:
     >>> [group_of(name) for name in ("e88-gain-1l-notanh", "e88-4l", "mamba2-32l-neg", "e88-gain-r2", "mine.py:Net")]
     ['e88-gain', 'e88', 'mamba2', 'e88-gain-r', 'mine.py:Net']
     """
-    name = subject.partition(HOW)[0]
+    name = _model_of(subject.partition(HOW)[0])
     line = lookup(name)
     if line is not None:
         return line.architecture
     name = _bare(name)
     return name if ":" in name or "/" in name else name.lower()
+
+
+def _model_of(name: str) -> str:
+    """Without the way in which a language model was asked.
+
+    >>> _model_of("hf/my net explicit:implicit"), _model_of("my net.py:Net"), _model_of("oracle")
+    ('hf/my net', 'my net.py:Net', 'oracle')
+    """
+    model, way = split_subject(name)
+    try:
+        return model if model and solver(way) else name
+    except BadInput:
+        return name
 
 
 def series_of(subjects: Mapping[str, str]) -> list[Series]:
