@@ -152,8 +152,9 @@ def test_two_templates_and_other_options_are_told_apart(write: Write) -> None:
     data["configs"]["s3_composition"]["metadata"]["options"] |= {"lengths": [10, 5], "per_length": 9}
     changed(path, "lengths", configs=data["configs"])
     assert {each.how for each in read(folder).scores} == {
-        "lengths 5 165 325, per_length=20", "lengths 5 10, per_length=9", "chat template, template oneoneon",
-        "chat template, template twotwotw",
+        "lengths 5 165 325, per_length=20", "lengths 5 10, per_length=9",
+        "chat template, template oneoneon, lengths 5 165 325, per_length=20",
+        "chat template, template twotwotw, lengths 5 165 325, per_length=20",
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from statetrack.asking.external.plain import digits, mapping, name
 
 MOST_LENGTHS = 6  # that are written out
+ROWS = ("lengths", "per_length", "limit", "version")  # which rows they are, whatever is said around them
 PROMPTS = "prompts"  # the hash of all of them, where the samples were kept
 NOT_KEPT = "prompts not kept"
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from statetrack.asking.external.plain import digits
-from statetrack.asking.external.question import NOT_KEPT, PROMPTS
+from statetrack.asking.external.question import NOT_KEPT, PROMPTS, ROWS
 from statetrack.formatting import plural
 from statetrack.results.external import ExternalEpisodes, ExternalScores, Source
 from statetrack.results.records import Record
@@ -66,10 +66,16 @@ def _renamed(log: ExternalEpisodes) -> ExternalEpisodes:
 
 
 def name_differences(scores: list[ExternalScores]) -> None:
-    """Add to how each run was asked what of it differs among the runs of its model that are else called alike."""
+    """Add to how each run was asked what of it differs among the runs of its model that are else called alike; and
+    which rows these were, where they differ among any runs of the model, as their means are compared.
+    """
     scores[:] = _with_prompts(scores)
     alike = _alike(scores, lambda each: (each.source.program, each.model, each.how))
-    scores[:] = [_differing(each, alike[(each.source.program, each.model, each.how)]) for each in scores]
+    model = _alike(scores, lambda each: (each.source.program, each.model))
+    scores[:] = [
+        _differing(each, alike[(each.source.program, each.model, each.how)], model[(each.source.program, each.model)])
+        for each in scores
+    ]
 
 
 def _with_prompts(scores: Sequence[ExternalScores]) -> list[ExternalScores]:
@@ -83,9 +89,10 @@ def _with_prompts(scores: Sequence[ExternalScores]) -> list[ExternalScores]:
     ]  # fmt: skip
 
 
-def _differing(one: ExternalScores, alike: Sequence[ExternalScores]) -> ExternalScores:
+def _differing(one: ExternalScores, alike: Sequence[ExternalScores], model: Sequence[ExternalScores]) -> ExternalScores:
     keys = dict.fromkeys(key for each in alike for key in each.asked)
-    differ = [key for key in keys if len({each.asked.get(key, "") for each in alike}) > 1]
+    compared = {key: model if key in ROWS else alike for key in keys}
+    differ = [key for key, others in compared.items() if len({each.asked.get(key, "") for each in others}) > 1]
     words = [one.asked.get(key) or f"{key} not told" for key in differ]
     return replace(one, how=", ".join(filter(None, [one.how, *words]))) if words else one
 
