@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import statetrack as st
 from statetrack import progress
 from statetrack.cli import main
 from statetrack.results import EvaluatedRecord, Store, TrainingRecord
+from statetrack.results.evaluations import BreakingWord, OnRows, OnWords, Power
 from statetrack.training import folder, train_many
 from tests.strangers import SHORT
 
@@ -79,6 +81,25 @@ def test_a_folder_gets_a_row_for_each_cell_and_test(tmp_path: Path, capsys: pyte
     told = json.loads(capsys.readouterr().out)
     assert [cell["seed"] for cell in told["cells"]] == [0, 1]
     assert told["left_out"] == []
+
+
+def test_a_word_that_breaks_a_network_is_told_whatever_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is known already; the stream alone is asked for, and finds the network right."""
+    (result,) = train_many("txc", MODEL, length=4, seeds=[0], settings=SHORT, out=tmp_path, words=0, device="cpu")
+    word = BreakingWord(parts=(Power([1]), Power([0], 10)), family="u v^k", expected=1, given=0)
+    told = result.record.with_evaluations([OnWords(seed=0, budget=9, words=3, wrong=1, breaking=word)])
+    right = [replace(each, accuracy=1.0, last_32_accuracy=1.0, tail_accuracy=1.0) if isinstance(each, OnRows) else each
+             for each in told.evaluations]  # fmt: skip
+    store = Store(tmp_path)
+    store.write(replace(told, evaluations=tuple(right)))
+    assert main(["evaluate", str(tmp_path), "--lengths", "8", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    headers, row, *_ = out.splitlines()
+    assert headers.endswith("broken by")
+    assert row.endswith("  1 0^10")
+    assert "seed 0: right on random rows to at least 64; broken by the word 1 0^10 (11 tokens): it answers 0" in out
 
 
 def test_parts_of_a_folder_are_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 import statetrack as st
 from statetrack.cli import main
 from statetrack.errors import BadInput, pip_line
-from statetrack.results import Cell, Store
+from statetrack.results import Cell, Store, TrainingRecord
+from statetrack.results.evaluations import BROKEN, BreakingWord, ForEver, OnWords, Power
 from statetrack.results.records import no_result
 from tests.reports.made_records import CURRICULUM, DESIGN, fading, trained
 
@@ -61,6 +63,45 @@ def test_it_holds_every_record_and_names_what_is_damaged(path: Path) -> None:
     assert f"damaged, left out: {'0' * 20}.json" in text
     assert "own.py:Counter[width=8] " in text
     assert "sha256" not in text
+
+
+def test_what_a_word_breaks_is_nowhere_right_without_it(tmp_path: Path) -> None:
+    """A network that random rows find right to the end, and that a word of eleven tokens breaks."""
+    store, word = Store(tmp_path), BreakingWord(parts=(Power([1]), Power([0], 10)), family="u v^k", expected=1, given=0)
+    for task, seed in (("txc", 0), ("txc", 1), ("rtc", 0)):
+        cell = Cell(task, "e88-gain-1l", 16, seed, DESIGN)
+        found = OnWords(seed=0, budget=9, words=3, wrong=int(task == "txc" and not seed), breaking=None)
+        found = replace(found, breaking=word) if found.wrong else found
+        made = trained(cell, lambda t: 1.0 + 0 * t, stream=2048)
+        store.write(made.with_evaluations([found]))
+    text = repr(st.load(tmp_path))
+    table = text.splitlines()[2:5]
+    assert all(map(str.endswith, table, ("  broken by", "  -", "  1 0^10 (1 of 2)")))
+    assert ("txc, e88-gain-1l, trained at 16: right on random rows to at least 2,048; broken by the word 1 0^10 "
+            "(11 tokens) (1 of 2 seeds are broken by one)") in text  # fmt: skip
+    drawn = st.load(tmp_path).figure("reach")
+    assert {row["task"]: row["shown"] for row in drawn.rows} == {"rtc": "≥ 2,048", "txc": "≥ 2,048, broken by 1 0^10"}
+    assert "Some or all seeds are broken by a word: e88-gain-1l on txc by 1 0^10." in drawn.caption
+    assert '"broken by"' in str(drawn.whole()).replace("'", '"')
+    cell = Cell("txc", "e88-gain-1l", 16, 0, DESIGN)
+    record = store.read(cell)
+    assert isinstance(record, TrainingRecord)
+    store.write(record.with_evaluations([ForEver(seed=0, weights="w", budget=9.0, outcome=BROKEN, word=word)]))
+    (line,) = [
+        line for line in repr(st.load(tmp_path).where(task="txc", seed=0)).splitlines() if line.startswith("txc  ")
+    ]
+    assert line.endswith("broken by a word")
+    assert "1 0^10" in line
+
+
+def test_in_a_wide_map_a_mark_stands_for_the_word(tmp_path: Path) -> None:
+    store, word = Store(tmp_path), BreakingWord(parts=(Power([1]), Power([0], 10)), family="u v^k", expected=1, given=0)
+    for task in ("txc", "rtc", "s3_composition"):
+        made = trained(Cell(task, "e88-gain-1l", 16, 0, DESIGN), lambda t: 1.0 + 0 * t)
+        store.write(made.with_evaluations([OnWords(seed=0, budget=9, words=3, wrong=1, breaking=word)]))
+    drawn = st.load(tmp_path).figure("reach")
+    assert {row["shown"] for row in drawn.rows} == {"≥ 256 †"}
+    assert "†: Some or all seeds are broken by a word" in drawn.caption
 
 
 def test_some_of_it(path: Path) -> None:

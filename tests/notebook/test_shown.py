@@ -72,12 +72,17 @@ def test_a_record_is_one_line() -> None:
 
 @pytest.mark.needs("torch")
 def test_a_result_is_a_short_table() -> None:
+    from statetrack.training import Results
+
     word = BreakingWord(parts=(Power([1]), Power([0], 22)), family="u v^k", expected=1, given=0)
     told = record()
     more = (OnWords(seed=0, budget=9, words=3, wrong=1, breaking=word), OnStream(seed=0, steps=9, reason="it cannot"))
     result = st.Result(replace(told, evaluations=(*told.evaluations, *more)))
     lines = repr(result).splitlines()
-    assert lines[0] == "txc, e88-published-1l, length 16, seed 0: solved, accuracy 0.9999 (a guess: 0.5000)"
+    assert lines[0] == (
+        "txc, e88-published-1l, length 16, seed 0: solved on random rows, accuracy 0.9999 (a guess: 0.5000); "
+        "broken by the word 1 0^22 (23 tokens)"
+    )
     assert lines[1] == "16,000 parameters, state of 256 numbers; trained in 21 s on cpu"
     assert lines[3].split() == ["of", "length", "rows", "accuracy", "95", "%", "floor", "last", "32", "floor", "there",
                                 "solved"]  # fmt: skip
@@ -88,8 +93,14 @@ def test_a_result_is_a_short_table() -> None:
     assert lines[9].split() == ["stream", "1,024", "64", "0.5588", "0.4373", "to", "0.6737", "0.5000", "no"]
     assert 'white-space: nowrap">0.4373 to 0.6737</td>' in result.card().html()
     assert lines[-2] == "no stream of 9: it cannot"
-    assert lines[-1] == "hard words: broken by the word 1 0^22 (23 tokens): it answers 0, right is 1"
-    assert max(map(len, lines)) < 120
+    said = "broken by the word 1 0^22 (23 tokens): it answers 0, right is 1"
+    assert lines[-1] == f"right on random rows to 64; {said}"
+    assert max(map(len, lines)) < 140
+    assert (
+        repr(Results([result]))
+        .splitlines()[0]
+        .endswith("solved by 1 of 1 seed on random rows; 1 of them broken by a word")
+    )
 
 
 @pytest.mark.needs("torch")

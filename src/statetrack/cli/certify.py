@@ -55,9 +55,10 @@ def command(
     `statetrack verify` checks. Of a folder, what is found out about each trained cell is added to its record, and what
     is known of its weights already is not searched again, unless it stayed open in fewer --seconds; so a run that was
     killed goes on. Proofs are known of a tanh RNN, a GRU, an LSTM, of E88 with gain and of its reflections, with one
-    layer; any network with a state may be broken. --prune-readout: where the network itself is not proved, the read-out
-    of what resists is set to zero in a copy, KEY.pruned.safetensors, and that copy is proved; it is always called
-    pruned. The exit code is 0 whatever is found, and 1 if a cell could not be looked at.
+    layer; any other network with a state, one of your own too, is broken or stays open. --prune-readout: where the
+    network itself is not proved, the read-out of what resists is set to zero in a copy, KEY.pruned.safetensors, and
+    that copy is proved; it is always called pruned. The exit code is 0 whatever is found, and 1 if a cell could not be
+    looked at.
 
     Example: statetrack certify results
 

@@ -14,12 +14,12 @@ from statetrack.cli.interrupts import Interrupted, telling
 from statetrack.cli.options import TrustCode, TrustedCode, read_part
 from statetrack.cli.output import print_json, print_table, say
 from statetrack.errors import BadInput, need
-from statetrack.formatting import plural, short_names, without_hash
+from statetrack.formatting import plural, short_names, shortened, without_hash
 from statetrack.progress import progress
 from statetrack.results.evaluations import OnRows, OnStream
 
 if TYPE_CHECKING:
-    from statetrack.results import TrainingRecord
+    from statetrack.results.long_table import Row
     from statetrack.training.evaluated import Evaluated
     from statetrack.training.folder import FolderTally
     from statetrack.training.further import Wanted
@@ -157,11 +157,11 @@ def read_lengths(text: str) -> tuple[int, ...]:
 
 
 def _print_one(found: Evaluated, out: Path | None) -> None:
-    from statetrack.training.evaluated import HEADERS, about, lengths_shown, reasons
+    from statetrack.training.evaluated import HEADERS, about, lengths_shown, on_words, reasons
 
     say(about(found.record))
     print_table(HEADERS, lengths_shown(found.rows))
-    say(*reasons(found.rows), found.record.on_words_alone, sep="\n")
+    say(*reasons(found.rows), on_words(found.record, found.rows), sep="\n")
     if out:
         say(f"\n1 result in {out}: {found.record.cell.key}")
 
@@ -228,31 +228,37 @@ def _plain(tally: FolderTally) -> dict[str, Any]:
 
 
 def _print_folder(tally: FolderTally, wanted: Wanted) -> None:
-    """A row for each cell and each length that was asked for; of a stream its last mark."""
+    """A row for each cell and each length that was asked for; of a stream its last mark. A word that breaks a network
+    is told whatever was asked for: rows that it is right on say nothing of it.
+    """
     from statetrack.reports.folder import protocols_told_apart
+    from statetrack.tasks import trusted_task
+    from statetrack.training.evaluated import on_words, rows_of
 
     names = short_names(name for record in tally.records for name in (record.cell.task, record.cell.subject))
     protocols = protocols_told_apart(record.cell for record in tally.records)
     shown = any(protocols[record.cell.key] != record.cell.protocol["name"] for record in tally.records)
     rows, lines = [], []
+    broken = any(record.broken for record in tally.records)
     for record in tally.records:
         cell = record.cell
         how = [protocols[cell.key]] if shown else []
         first = [names[cell.task], names[cell.subject], *how]
-        rows += [[*first, f"{cell.length:,}", str(cell.seed), *numbers] for numbers in _asked_rows(record, wanted)]
-        lines.append(f"{', '.join(first)}, trained at {cell.length:,}, seed {cell.seed}: {record.on_words}")
+        every, word = rows_of(record, trusted_task(cell.task)), [shortened(record.broken_by, 14)] if broken else []
+        rows += [[*first, f"{cell.length:,}", str(cell.seed), *told, *word] for told in _asked_rows(every, wanted)]
+        if wanted.words != 0 or record.broken:
+            lines.append(f"{', '.join(first)}, trained at {cell.length:,}, seed {cell.seed}: {on_words(record, every)}")
     headers = ["task", "model", *(["protocol"] if shown else []), "trained", "seed", "tested", "accuracy", "95 %",
-               "floor", "solved"]  # fmt: skip
+               "floor", "solved", *(["broken by"] if broken else [])]  # fmt: skip
     print_table(headers, rows, groups=2)
-    if wanted.words != 0:
+    if lines:
         say("", *lines, sep="\n")
 
 
-def _asked_rows(record: TrainingRecord, wanted: Wanted) -> list[list[str]]:
-    from statetrack.tasks import trusted_task
-    from statetrack.training.evaluated import lengths_shown, rows_of
+def _asked_rows(every: list[Row], wanted: Wanted) -> list[list[str]]:
+    from statetrack.training.evaluated import lengths_shown
 
     asked = {OnRows.kind: wanted.lengths, OnStream.kind: wanted.streams}
-    rows = [row for row in rows_of(record, trusted_task(record.cell.task)) if row["tested"] in asked.get(row["of"], ())]
+    rows = [row for row in every if row["tested"] in asked.get(row["of"], ())]
     return [[f"{of} of {length}", accuracy, between, floor, solved]
             for of, length, _, accuracy, between, floor, _, _, solved in lengths_shown(rows)]  # fmt: skip

@@ -144,7 +144,9 @@ def print_results(results: list[Result]) -> None:
     for record in records:
         say(f"seed {record.cell.seed}: {record.on_words}")
     solved = sum(result.solved for result in results)
-    say(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}; {how_long(results)}")
+    broken = sum(result.solved and result.record.broken is not None for result in results)
+    words = f" on random rows, {broken} of them broken by a word" if broken else ""
+    say(f"\nsolved at {cell.length}: {solved} of {plural(len(results), 'seed')}{words}; {how_long(results)}")
 
 
 def how_long(results: list[Result]) -> str:

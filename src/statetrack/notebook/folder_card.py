@@ -10,16 +10,18 @@ from statistics import median
 
 from statetrack.asking.metrics import overview
 from statetrack.display import Card, Table
-from statetrack.formatting import fixed, plural, short_names
+from statetrack.formatting import fixed, plural, short_names, shortened
 from statetrack.reports.folder import protocol_labels
 from statetrack.reports.table import text_of
 from statetrack.results import Damage, EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.folder_status import by_reason
+from statetrack.results.networks import broken_by, said_of_rows
 from statetrack.results.records import FAILED
 from statetrack.verdicts.measurements import grouped, tested
 from statetrack.verdicts.tracked_length import reach
 
 TRAINED = ("task", "model", "protocol", "trained", "seeds", "solved", "accuracy", "floor", "right to")
+BROKEN_BY, FOR_EVER = "broken by", "for ever"  # two more, where somebody has looked
 BROUGHT = ("task", "model", "weights", "tested", "accuracy", "at the end", "floor")
 ASKED = ("task", "subject", "rules", "length", "episodes", "failed", "avg_max_length", "accuracy")
 
@@ -27,7 +29,7 @@ ASKED = ("task", "subject", "rules", "length", "episodes", "failed", "avg_max_le
 def card(path: Path, records: Sequence[Record], damaged: Sequence[Damage]) -> Card:
     tables = [*_trained(records), *_brought(records), *_asked(records)]
     failures = [record for record in records if record.status == FAILED]
-    lines = [*by_reason(failures), *(f"damaged, left out: {each}" for each in damaged)]
+    lines = [*_broken(records), *by_reason(failures), *(f"damaged, left out: {each}" for each in damaged)]
     return Card(f"{path}: {_counts(records)}", tables, below=lines)
 
 
@@ -53,6 +55,7 @@ def _trained(records: Iterable[Record]) -> Iterator[Table]:
     names = {part: short_names(getattr(record.cell, part) for record in trained) for part in ("task", "subject")}
     rows = []
     protocols = protocol_labels([record.cell.protocol for record in trained])
+    words, certified = any(record.broken_by for record in trained), any(record.for_ever for record in trained)
     for same in grouped(trained, lambda record: record.cell.siblings).values():
         cell, found = same[0].cell, reach(same)
         accuracy, floor = ([getattr(record.at_length, part) for record in same] for part in ("accuracy", "floor"))
@@ -62,9 +65,37 @@ def _trained(records: Iterable[Record]) -> Iterator[Table]:
             names["task"][cell.task], names["subject"][cell.subject],
             protocols[json.dumps(cell.protocol, sort_keys=True)], f"{cell.length:,}", str(len(same)),
             f"{solved} of {len(same)}", _middle(accuracy), _middle(floor), far,
+            *([_words(same)] if words else []), *([_for_ever(same)] if certified else []),
         ])  # fmt: skip
     rows.sort(key=lambda row: (row[0], row[1], row[2], len(row[3]), row[3]))
-    yield Table(TRAINED, rows)
+    yield Table([*TRAINED, *([BROKEN_BY] if words else []), *([FOR_EVER] if certified else [])], rows)
+
+
+def _words(same: Sequence[TrainingRecord]) -> str:
+    """The shortest word that breaks one of these seeds, and how many are broken, where they are several."""
+    words = broken_by(same)
+    if not words:
+        return "-" if any(record.broken_by for record in same) else ""
+    return shortened(words[0].word, 14) + (f" ({len(words)} of {len(same)})" if len(same) > 1 else "")
+
+
+def _for_ever(same: Sequence[TrainingRecord]) -> str:
+    counts = Counter(record.standing for record in same if record.standing)
+    if len(same) == 1:
+        return "".join(counts)
+    return ", ".join(f"{count} of {len(same)} {standing}" for standing, count in sorted(counts.items()))
+
+
+def _broken(records: Iterable[Record]) -> Iterator[str]:
+    """A line for each model that is right on random rows, or some seeds of which are, and that a word breaks."""
+    trained = [record for record in records if isinstance(record, TrainingRecord) and record.finished]
+    names = short_names(name for record in trained for name in (record.cell.task, record.cell.subject))
+    for same in grouped(trained, lambda record: record.cell.siblings).values():
+        cell, found, words = same[0].cell, reach(same), broken_by(same)
+        if found.reach and words:
+            said = said_of_rows(found.reach, found.longest, words[0].named)
+            several = f" ({len(words)} of {len(same)} seeds are broken by one)" if len(same) > 1 else ""
+            yield f"{names[cell.task]}, {names[cell.subject]}, trained at {cell.length:,}: {said}{several}"
 
 
 def _middle(values: Iterable[float | None]) -> str:

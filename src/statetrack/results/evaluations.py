@@ -224,10 +224,12 @@ class BreakingWord:
     def said(self) -> str:
         """In words: broken by the word 1 0^22 (23 tokens): it answers 0, right is 1."""
         given = f"it answers {self.given}" if self.given is not None else "it gives no answer"
-        return (
-            f"broken by the word {shortened(self.word)} ({plural(self.tokens, 'token')}): {given}, "
-            f"right is {self.expected}"
-        )
+        return f"{self.named}: {given}, right is {self.expected}"
+
+    @property
+    def named(self) -> str:
+        """In fewer words: broken by the word 1 0^22 (23 tokens)."""
+        return f"broken by the word {shortened(self.word)} ({plural(self.tokens, 'token')})"
 
     def problem(self) -> str | None:
         """What it cannot be, beyond its types."""

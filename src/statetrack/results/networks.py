@@ -49,6 +49,20 @@ class Tested:
     solved: bool
 
 
+def broken_by(records: Iterable[HasEvaluations]) -> list[BreakingWord]:
+    """The words that break these networks, one for each that is broken, the shortest first."""
+    return sorted((record.broken for record in records if record.broken), key=lambda word: word.tokens)
+
+
+def said_of_rows(reach: int, longest: int, said: str) -> str:
+    """How far a network is right on random rows, beside a word that breaks it: neither is to be read alone.
+
+    >>> said_of_rows(1024, 1024, "broken by the word 1 0^10 (11 tokens)")
+    'right on random rows to at least 1,024; broken by the word 1 0^10 (11 tokens)'
+    """
+    return f"right on random rows to {'at least ' if reach == longest else ''}{reach:,}; {said}"
+
+
 class HasEvaluations:
     """A record of a network. It is a dataclass with the field `evaluations`."""
 

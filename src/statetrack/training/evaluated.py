@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
 from statetrack.display import Card, Measured, Table
@@ -11,7 +12,7 @@ from statetrack.formatting import fixed, plural, without_hash
 from statetrack.results import EvaluatedRecord, TrainingRecord
 from statetrack.results.evaluations import OnRows, OnStream
 from statetrack.results.long_table import Row, long_rows
-from statetrack.results.networks import HasEvaluations, Tested
+from statetrack.results.networks import HasEvaluations, Tested, said_of_rows
 from statetrack.tasks import Task
 from statetrack.training.floors import end_floor
 from statetrack.training.further import UNTOLD
@@ -45,7 +46,7 @@ class Evaluated(Measured):
         return told(self.record, self.task) | {"weights": asdict(self.record.weights)}
 
     def card(self) -> Card:
-        below = [*reasons(self.rows), self.record.on_words_alone]
+        below = [*reasons(self.rows), on_words(self.record, self.rows)]
         return Card(about(self.record), [Table(HEADERS, lengths_shown(self.rows))], below=below)
 
     def contents(self) -> tuple[list[EvaluatedRecord], list[Any]]:
@@ -93,6 +94,16 @@ def _shown(row: Row) -> list[str]:
     between = f"{number(row['low'])} to {number(row['high'])}"
     return [row["of"], f"{row['tested']:,}", f"{row['rows']:,}", number(row["accuracy"]), between, *numbers,
             "yes" if row["solved"] else "no"]  # fmt: skip
+
+
+def on_words(record: TrainingRecord | EvaluatedRecord, rows: list[Row]) -> str:
+    """What it did on hard words; where one of them breaks it, beside how far random rows found it right."""
+    ended = sorted((row["tested"], row["solved"]) for row in rows if row["of"] in (OnRows.kind, OnStream.kind)
+                   and row["end_accuracy"] is not None and row["tested"] >= record.cell.length)  # fmt: skip
+    right = [length for length, _ in takewhile(lambda each: each[1], ended)]
+    if right and record.broken:
+        return said_of_rows(right[-1], ended[-1][0], record.broken.said)
+    return record.on_words_alone
 
 
 def reasons(rows: list[Row]) -> list[str]:

@@ -14,7 +14,7 @@ from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.results.long_table import Row, long_rows
 from statetrack.results.pace import duration
 from statetrack.tasks import trusted_task
-from statetrack.training.evaluated import HEADERS, lengths_shown, number, reasons, rows_of
+from statetrack.training.evaluated import HEADERS, lengths_shown, number, on_words, reasons, rows_of
 from statetrack.training.weights import load
 
 SEEDS = ("seed", "accuracy", "95 %", "floor", "solved", "longest", "at its end", "broken by")
@@ -70,7 +70,7 @@ class Result(Measured):
         return Card(
             f"{_called(record.cell)}, seed {record.cell.seed}: {_verdict(record)}",
             [Table(HEADERS, lengths_shown(rows))], [f"{size}; {took}{', there before' if self.found else ''}"],
-            [*reasons(rows), record.on_words_alone],
+            [*reasons(rows), on_words(record, rows)],
         )  # fmt: skip
 
     def contents(self) -> tuple[list[TrainingRecord], list[Any]]:
@@ -89,7 +89,9 @@ class Results(Measured, list[Result]):
             rows = [[_called(record.cell), *_seed(record)] for record in records]
             return Card(plural(len(records), "result"), [Table(("cell", *SEEDS), rows)] if rows else [])
         solved = sum(record.solved for record in records)
-        title = f"{alike.pop()}: solved by {solved} of {plural(len(records), 'seed')}"
+        broken = sum(record.solved and record.broken is not None for record in records)
+        word = f" on random rows; {broken} of them broken by a word" if broken else ""
+        title = f"{alike.pop()}: solved by {solved} of {plural(len(records), 'seed')}{word}"
         return Card(title, [Table(SEEDS, [_seed(record) for record in records])])
 
     def contents(self) -> tuple[list[TrainingRecord], list[Any]]:
@@ -106,7 +108,9 @@ def _verdict(record: TrainingRecord) -> str:
     if diverged:
         return f"diverged at step {diverged:,}"
     guess = f" (a guess: {number(here.floor)})" if here.floor is not None else ""
-    return f"{'solved' if record.solved else 'not solved'}, accuracy {number(here.accuracy)}{guess}"
+    solved = ("solved on random rows" if record.broken else "solved") if record.solved else "not solved"
+    word = f"; {record.broken.named}" if record.solved and record.broken else ""
+    return f"{solved}, accuracy {number(here.accuracy)}{guess}{word}"
 
 
 def _rows(record: TrainingRecord) -> list[Row]:

@@ -184,7 +184,7 @@ def by_seed(series: Sequence[Series], seeds: Sequence[int], legend: bool = True)
 
 def _tip(name: str) -> Spec:
     shares = ("accuracy", "low", "high", "floor", "last_quarter", "share", "skill", "least", "most")
-    words = ("model", "status", "of", "solved", "case", "shown", "device", "for_ever")
+    words = ("model", "status", "of", "solved", "case", "shown", "device", "for_ever", "broken_by")
     kind = "nominal" if name in words else "quantitative"
     exact = {"format": EXACT} if name in shares else {}
     return {"field": name, "type": kind, **exact, "title": name.replace("_", " ")}

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from statetrack.formatting import RULE, plural, shown
+from statetrack.formatting import RULE, plural, shortened, shown
 from statetrack.reports import figure_data
 from statetrack.reports.figures import charts
 from statetrack.reports.figures.figure import Figure
-from statetrack.reports.figures.view import DATA, View
+from statetrack.reports.figures.view import DATA, Row, View
 from statetrack.reports.folder import by_model
 from statetrack.results.evaluations import BROKEN, PROVED, OnStream
+from statetrack.results.networks import broken_by
 from statetrack.verdicts import tracked_length as verdicts
 from statetrack.verdicts.tracked_length import TrackedLength
 
@@ -21,6 +22,8 @@ CASES = (
     "worst", "as trained", "p=0.02", "p=0.1", "p=0.9", "p=0.98", "all zeros", "all ones", "alternating",
     "one event, then silence",
 )  # fmt: skip
+COLUMNS_WITH_WORDS, MOST_BROKEN = 2, 3  # of the map of reaches: up to how many words fit in, and are named below
+DAGGER = " †"
 NOT_SOLVED, SOLVED_FROM = 0.35, 0.45  # of the colours: up to where, and from where on
 
 
@@ -198,7 +201,7 @@ def off_distribution(view: View) -> Figure | None:
 def reach(view: View) -> Figure | None:
     """How far each model keeps track of each task."""
     folder = view.folder
-    rows = []
+    rows: list[Row] = []
     for task in folder.tasks:
         for protocol in folder.protocols(task):
             runs = folder.of(task, protocol)
@@ -207,11 +210,14 @@ def reach(view: View) -> Figure | None:
                 found = verdicts.reach(run.record for run in same)
                 here = figure_data.middle(run for run in same if run.trained == found.trained)
                 told = {"shown": reach_text(found, here["accuracy"]), "times": found.reach / found.trained}
-                rows.append({"task": where, "model": model, **asdict(found), **here, **told})
+                breaking = broken_by(run.record for run in same)
+                known = {"broken_by": breaking[0].word if breaking else ""}
+                rows.append({"task": where, "model": model, **asdict(found), **here, **told, **known})
     if not rows:
         return None
     names = [one.label for one in folder.drawn(row["model"] for row in rows)]
     columns = list(dict.fromkeys(row["task"] for row in rows))
+    broken = _mark_broken(rows, len(columns))
     x = {
         "field": "task", "type": "nominal", "sort": columns,
         "axis": {"title": None, "labelAngle": 0, "orient": "top", "labelFontWeight": "bold", "labelLimit": 120},
@@ -232,7 +238,8 @@ def reach(view: View) -> Figure | None:
         "field": "level", "type": "quantitative", "scale": {"domain": [0, 1], "range": charts.SKILL, "clamp": True},
         "legend": legend, "condition": {"test": "datum.easy", "value": "#c9cdd3"},
     }  # fmt: skip
-    named = ("model", "trained", "reach", "lost_at", "longest", "accuracy", "floor", "skill", "seeds")
+    named = ("model", "trained", "reach", *(["broken_by"] if any(row["broken_by"] for row in rows) else []),
+             "lost_at", "longest", "accuracy", "floor", "skill", "seeds")  # fmt: skip
     tooltip = [*charts.tips(*named), {"field": "task"}]
     dark = f"datum.level > {charts.WHITE_FROM} && !datum.easy"
     spec = {"data": DATA, **charts.heat_map(x, names, colour, dark, tooltip)}
@@ -242,10 +249,26 @@ def reach(view: View) -> Figure | None:
         "the errors of a guess); ≥ where it is the longest tested. The colour compares it with the length trained on. "
         "Where not even that is solved, the number is a share, such as .950: the accuracy over all positions, median "
         "over seeds, and the colour is how much of the way from a guess to 1 is made. Grey: a guess scores 99 % there "
-        "as well, so the number says nothing.",
+        "as well, so the number says nothing." + broken,
         f"Heat map of the longest length solved, {plural(len(names), 'model')} by {plural(len(columns), 'task')}.",
         rows, spec,
     )  # fmt: skip
+
+
+def _mark_broken(rows: list[Row], columns: int) -> str:
+    """Write into the cells of what is right on random rows that a word breaks it: the word, where there is room, else
+    a mark. What the caption says of them.
+    """
+    broken = [row for row in rows if row["reach"] and row["broken_by"]]
+    for row in broken:
+        word = shortened(row["broken_by"], 14)
+        row["shown"] += f", broken by {word}" if columns <= COLUMNS_WITH_WORDS else DAGGER
+    if not broken:
+        return ""
+    named = [f"{row['model']} on {row['task']} by {shortened(row['broken_by'], 24)}" for row in broken[:MOST_BROKEN]]
+    more = f", and {len(broken) - MOST_BROKEN} more" if len(broken) > MOST_BROKEN else ""
+    sign = "" if columns <= COLUMNS_WITH_WORDS else f"{DAGGER.strip()}: "
+    return f" The rows are random ones. {sign}Some or all seeds are broken by a word: {'; '.join(named)}{more}."
 
 
 def _level(times: float, skill: float | None, most: int) -> float:
