@@ -18,6 +18,7 @@ from statetrack.tasks import Task, trusted_task
 from statetrack.training import checkpoint
 from statetrack.training.breaking import WordTest
 from statetrack.training.folder import FolderTally, Show, over_cells
+from statetrack.training.threads import threads_for
 from statetrack.training.weight_file import check_not_nan
 from statetrack.training.weights import load
 
@@ -55,10 +56,11 @@ def _one(store: Store, record: TrainingRecord, seconds: float, prune: bool, tall
 
         the_task, model = trusted_task(cell.task), load(store, cell)
         check_not_nan(model, path.name)
-        found = known_word(the_task, model, record)
-        found = found or certify(
-            the_task, model, length=cell.length, seed=cell.seed, seconds=seconds, prune=prune, tick=tick
-        )
+        with threads_for(model):
+            found = known_word(the_task, model, record)
+            found = found or certify(
+                the_task, model, length=cell.length, seed=cell.seed, seconds=seconds, prune=prune, tick=tick
+            )
         if found.pruned is not None:
             keep_pruned(store, record, found.pruned)
         sha256 = keep_proof(found, store.path(cell))  # before the record speaks of it: a kill leaves a proof too many

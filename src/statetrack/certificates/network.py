@@ -20,6 +20,7 @@ from statetrack.tasks import Task, given_task
 from statetrack.tasks.base import check_size
 from statetrack.training.existing import named_model, with_weights
 from statetrack.training.result import Result
+from statetrack.training.threads import threads_for
 from statetrack.training.weight_file import check_not_nan, look_at
 from statetrack.training.weights import frozen
 
@@ -75,4 +76,5 @@ def certify(
                 tick(part)
 
         same = frozen(copy.deepcopy(network)).to("cpu")
-        return search(the_task, same, length=trained, seed=seed or 0, seconds=seconds, prune=prune, tick=told)
+        with threads_for(same):
+            return search(the_task, same, length=trained, seed=seed or 0, seconds=seconds, prune=prune, tick=told)

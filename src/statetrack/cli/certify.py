@@ -87,6 +87,7 @@ def _of_file(
     from statetrack.tasks import task as named_task
     from statetrack.training.checkpoint import save_weights
     from statetrack.training.existing import named_model, with_weights
+    from statetrack.training.threads import threads_for
     from statetrack.training.weight_file import check_not_nan, look_at
 
     the_task, file = named_task(task), look_at(weights)
@@ -95,7 +96,7 @@ def _of_file(
     network = with_weights(named_model(model, file), the_task, file, "cpu")
     check_not_nan(network, file.name)
     length = file.cell.length if file.cell else 16
-    with progress("words spent", "certify", verb="certify") as move:
+    with threads_for(network), progress("words spent", "certify", verb="certify") as move:
         found = certify(
             the_task, network, length=length, seconds=seconds, prune=prune,
             tick=lambda part: move(part, description=part),

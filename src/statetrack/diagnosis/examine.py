@@ -49,6 +49,7 @@ from statetrack.tasks import Task, given_task
 from statetrack.tasks.base import check_size
 from statetrack.theory.floors.strategies import position_floor
 from statetrack.training.result import Result
+from statetrack.training.threads import threads_for
 from statetrack.training.weights import frozen
 
 Tick = Callable[[str], None]
@@ -105,7 +106,8 @@ def diagnose(
     plan = Plan.of(fitting, trained, length, stream)
     with _bar(the_task, fitting, progress, tick) as told:
         examined = Examined(the_task, frozen(copy.deepcopy(fitting)), trained, plan, seed, told, word)
-        return Findings(to_dict(examined.everything()))
+        with threads_for(fitting):
+            return Findings(to_dict(examined.everything()))
 
 
 @contextmanager

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import torch
+
+among: int | None = None  # so many threads share rows; None: as many as torch has
+
+
+@contextmanager
+def rows_among(threads: int) -> Iterator[None]:
+    """Share rows among so many threads, however many torch has for itself."""
+    global among
+    before, among = among, threads
+    try:
+        yield
+    finally:
+        among = before
 
 
 @cache
@@ -18,8 +32,10 @@ def pool(threads: int) -> ThreadPoolExecutor:
 
 
 def in_threads(loop: Callable[..., None], rows: int, *arguments: Any) -> None:
-    """Call loop(first, last, *arguments) over parts of range(rows), as many at a time as torch has threads."""
-    threads = min(torch.get_num_threads(), rows)
+    """Call loop(first, last, *arguments) over parts of range(rows), as many at a time as torch has threads, or as
+    `rows_among` says.
+    """
+    threads = min(among or torch.get_num_threads(), rows)
     if threads == 1:
         loop(0, rows, *arguments)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from statetrack.models import NO_ANSWER, SequenceModel, answers_of
 from statetrack.models.independence import Peeks, piece, watched
 from statetrack.models.sequence import State
 from statetrack.results.evaluations import END, AllStrings, Evaluation, OffData, OnRows, OnStream
+from statetrack.results.pace import duration
 from statetrack.tasks.base import Batch, Task
 from statetrack.tasks.finite import BinaryTask
 from statetrack.training import metrics
@@ -31,6 +33,7 @@ GENERALISE = (2, 4, 8, 16)  # times the length
 STREAM_ROWS, STREAM_TAIL = 64, 1024
 EXHAUSTIVE = 16  # binary strings up to this length are all tried
 RATES = (0.02, 0.1, 0.9, 0.98)
+LEAST_SPENT = 3.0  # seconds of a stream, before it is said how long the rest may take
 NO_STREAM = "the model shows no state of constant size (a class of your own does by initial_state and forward_from)"
 
 Tick = Callable[[str], None]
@@ -150,6 +153,7 @@ class Evaluator:
         accuracy: dict[str, float | None] = {}
         unanswered: dict[str, float | None] = {}
         right = silent = asked = np.zeros((STREAM_ROWS, 0), bool)  # of the last windows, as far as they count
+        began = time.monotonic()
         for begin, batch in self.task.stream(steps, STREAM_ROWS, self.seed, "test", window=STREAM_TAIL):
             ids, before = to_ids(batch.inputs, self.device), self._kept(state)
             logits, state = self.model.forward_from(ids, state)
@@ -164,7 +168,7 @@ class Evaluator:
             if end in marks or end == steps:
                 accuracy[str(end)] = metrics.share(right, asked)
                 unanswered[str(end)] = metrics.share(silent, asked)
-            tick(f"stream {end:,} of {steps:,}")
+            tick(f"stream {end:,} of {steps:,}{left_said(time.monotonic() - began, end, steps)}")
         return accuracy, unanswered
 
     def _kept(self, state: State) -> State:
@@ -217,6 +221,17 @@ def pass_rows(device: torch.device, length: int, outputs: int) -> int:
 
 def to_ids(inputs: NDArray[Any], device: torch.device) -> Tensor:
     return torch.from_numpy(inputs.astype(np.int64)).to(device)
+
+
+def left_said(spent: float, done: int, steps: int) -> str:
+    """How long the rest of a stream may take, once that can be told.
+
+    >>> left_said(30.0, 10_240, 1_048_576), left_said(0.5, 1024, 1_048_576), left_said(30.0, 1024, 1024)
+    (', 51 min left', '', '')
+    """
+    if spent < LEAST_SPENT or done >= steps:
+        return ""
+    return f", {duration(spent * (steps - done) / done)} left"
 
 
 def stream_marks(length: int, steps: int) -> set[int]:

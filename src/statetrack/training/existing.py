@@ -32,6 +32,7 @@ from statetrack.training.further import UNTOLD, Tick, Wanted, grown, measured
 from statetrack.training.own_models import blaming_own, check_given
 from statetrack.training.result import Result
 from statetrack.training.run import check_length, check_numbers, pick_device
+from statetrack.training.threads import threads_for
 from statetrack.training.weight_file import WeightFile, check_not_nan, load_into, look_at, sha256_of
 from statetrack.training.weights import built, check_size_fits, frozen, subject_of
 
@@ -86,7 +87,7 @@ def evaluate(
     with trust.trusting(*addresses([task, model])):
         network = with_weights(named_model(model, file), the_task, file, device)
     subject = subject_of(network, the_task, kept=out is not None)
-    with as_it_was(network), blaming_own(network, subject, "when it is tested"):
+    with threads_for(network), as_it_was(network), blaming_own(network, subject, "when it is tested"):
         check_not_nan(network, file.name if file else own_name(network))
         check(network, the_task.inputs, the_task.outputs, to_train=False)
         wanted = Wanted(_lengths(lengths, trained, network), (int(stream),) if stream else (), words)

@@ -23,6 +23,7 @@ from statetrack.training.further import Wanted, grown, measured
 from statetrack.training.memory import hand_back
 from statetrack.training.own_models import blaming_own, check_given
 from statetrack.training.run import check_numbers, pick_device
+from statetrack.training.threads import threads_for
 from statetrack.training.weight_file import check_not_nan
 from statetrack.training.weights import load
 
@@ -152,7 +153,7 @@ def measure_lacking(
             tally.part = part
             show(tally)
 
-        with blaming_own(model, cell.subject, "when it is tested"):
+        with threads_for(model), blaming_own(model, cell.subject, "when it is tested"):
             check_given(model, the_task.inputs, (cell.length, *fitting.lengths), fitting.streams)
             found = measured(the_task, model, cell, fitting, tick)
         tally.left_out += [left_out(cell, each.reason, ERROR) for each in found if each.reason]

@@ -33,6 +33,7 @@ from statetrack.training.memory import PeakMemory, hand_back, memory_named
 from statetrack.training.own_models import blaming_own, check_trained, check_untrained
 from statetrack.training.protocol import Progress, Protocol
 from statetrack.training.result import Result
+from statetrack.training.threads import threads_for
 from statetrack.training.weights import built, load
 
 MOST_SEED = 2**63 - 1
@@ -103,7 +104,8 @@ def _evaluate_further(job: Job, store: Store, found: TrainingRecord, trained: Se
     """Measure what a record lacks, on the weights that were kept. Nothing else of it changes."""
     began, words = time.monotonic(), job.words if found.lacks_words(job.words) else 0
     wanted = Wanted(streams=tuple(found.lacks(job.streams)), words=words)
-    more = measured(job.task, trained, found.cell, wanted, job.tick)
+    with threads_for(trained):
+        more = measured(job.task, trained, found.cell, wanted, job.tick)
     return Result(add(store, grown(found, more, began)), trained, store, found=True)
 
 
@@ -178,8 +180,9 @@ def _go_on(job: Job, store: Store | None, saved: Path | None, weights: bool) -> 
         models = [built(job.model, job.task, seed) for seed, _ in runs]
         check(models[0], job.task.inputs, job.task.outputs)
         check_length(job.task, subject, getattr(models[0], "positions", None), length)
-        check_untrained(models[0], job.task.inputs, length, job.streams, job.rules.batch_at(length))
-        yield from _fit_and_measure(job, models, runs, store, saved, weights)
+        with threads_for(models[0], job.place):
+            check_untrained(models[0], job.task.inputs, length, job.streams, job.rules.batch_at(length))
+            yield from _fit_and_measure(job, models, runs, store, saved, weights)
 
 
 def check_length(the_task: Task, subject: str, positions: int | None, length: int) -> None:
