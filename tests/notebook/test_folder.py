@@ -15,6 +15,7 @@ import pytest
 import statetrack as st
 from statetrack.cli import main
 from statetrack.errors import BadInput, pip_line
+from statetrack.own_code import pinned
 from statetrack.results import Cell, Store, TrainingRecord
 from statetrack.results.evaluations import BROKEN, BreakingWord, ForEver, OnWords, Power
 from statetrack.results.records import no_result
@@ -138,6 +139,47 @@ def test_one_record_is_found_by_its_cell_its_key_or_as_the_only_one(path: Path) 
     for which, count in ((None, "14 cells"), ("zz", "no cell")):
         with pytest.raises(BadInput, match=f"{count} would fit"):
             folder.record(which)
+
+
+def test_what_would_fit_says_in_what_it_differs(path: Path) -> None:
+    with pytest.raises(BadInput, match=r"2 cells would fit, which differ in seed \(0, 1\); narrow it"):
+        st.load(path).where(task="txc", model="mlp", length=16).record()
+
+
+def test_a_task_is_found_by_every_name_that_train_takes(tmp_path: Path) -> None:
+    cell = Cell("s3_composition", "gru[dim=4,hidden=8]", 16, 0, DESIGN)
+    Store(tmp_path).write(no_result(cell, "failed", "out of memory"))
+    folder = st.load(tmp_path)
+    for name in ("s3", "S3", "s3_composition"):
+        assert folder.where(task=name, model="gru[hidden=8,dim=4]").cells == [cell]
+    with pytest.raises(BadInput, match=r"unknown task in .* 's4'"):
+        folder.where(task="s4")
+
+
+def test_code_that_has_changed_since_is_named_with_its_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(FILE)
+    before, after = pinned("own.py:Own"), None
+    store = Store(tmp_path / "out")
+    store.write(trained(Cell("txc", before, 16, 0, DESIGN), fading("mlp", "txc", 0)))
+
+    def told() -> str:
+        assert main(["results", "out"]) == 0
+        return capsys.readouterr().out
+
+    assert "sha256" not in told() + repr(st.load("out"))
+    Path("own.py").write_text(FILE + "# changed\n")
+    after = pinned("own.py:Own")
+    old, new = before[-9:-1], after[-9:-1]
+    for text in (told(), repr(st.load("out"))):
+        assert before in text
+        assert f"own.py:Own has changed: these cells are of {old}, the code as it is now is {new}" in text
+    store.write(trained(Cell("txc", after, 16, 0, DESIGN), fading("mlp", "txc", 0)))
+    assert f"own.py:Own: {new} is the code as it is now, {old} that of before a change" in told()
+    Path("own.py").unlink()
+    assert "none lies there now" in told()
 
 
 def test_its_rows_are_those_of_the_command(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

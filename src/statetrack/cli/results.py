@@ -12,7 +12,7 @@ import typer
 from statetrack.cli.external import name_left_out, of_others, print_external
 from statetrack.cli.output import print_table, say
 from statetrack.errors import BadInput
-from statetrack.formatting import fixed, plural, short_names, shortened
+from statetrack.formatting import fixed, plural, shortened
 
 if TYPE_CHECKING:
     from statetrack.asking.external import External
@@ -162,10 +162,14 @@ def _size(row: dict[str, Any]) -> str:
 
 
 def _print(columns: Sequence[str], rows: list[dict[str, Any]], shared: int = SHARED) -> None:
+    from statetrack.results.own_names import names_now
+
     called = [column for column in ("task", "subject", "model") if column in columns]
-    names = {column: short_names(row[column] for row in rows) for column in called}
-    named = [row | {column: names[column][row[column]] for column in names} for row in rows]
+    names, lines = names_now(row[column] for column in called for row in rows)
+    named = [row | {column: names[row[column]] for column in called} for row in rows]
     print_table(columns, [[_short(row.get(column)) for column in columns] for row in named], shared)
+    for line in lines:
+        say(line)
 
 
 def _short(value: Any) -> str:

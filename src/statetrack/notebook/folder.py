@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from statetrack import spec
 from statetrack.display import Card, Measured
 from statetrack.errors import BadInput, need, refusing_unknown, shortened, unknown
 from statetrack.formatting import plural, short_names, without_hash
 from statetrack.notebook import folder_card
+from statetrack.own_code import is_address
 from statetrack.results import Cell, Damage, Record, Status, Store, TrainingRecord, plans, status
 from statetrack.results.diagnosis import Diagnosis, all_of, of_cell
 from statetrack.results.long_table import COLUMNS, Row, long_rows, place, to_pandas
 from statetrack.results.records import STATUSES
 from statetrack.results.table import save_csv, save_parquet
+from statetrack.tasks import trusted_task
 from statetrack.trust import trusting
 from statetrack.verdicts.measurements import tested
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from statetrack.reports import Written
     from statetrack.training.result import Result, Results
 
+MOST_VALUES = 4  # of each in which cells differ
 MOST_NAMED = 8  # lengths or seeds in a message
 
 Names = str | Iterable[str] | None
@@ -135,6 +139,7 @@ class ResultsFolder(Measured):
                 raise BadInput(f"{what} {shortened(name)} should be a name")
             alike = {each for each in there
                      if name.lower() in (each.lower(), without_hash(each).lower(), short[each].lower())}  # fmt: skip
+            alike = alike or {each for each in there if same_thing(what, name, each)}
             if not alike:
                 raise unknown(f"{what} in {self.path}", name, map(without_hash, there))
             found |= alike
@@ -161,8 +166,9 @@ class ResultsFolder(Measured):
             return found[0]
         what = f"{which}" if which else "one record"
         count = plural(len(found), "cell") if found else "no cell"
+        differ = f", which differ in {said}" if (said := differences([record.cell for record in found])) else ""
         raise BadInput(
-            f"{self.path}: {what} is asked for, and {count} would fit; narrow it by where(...), or give a cell"
+            f"{self.path}: {what} is asked for, and {count} would fit{differ}; narrow it by where(...), or give a cell"
         )
 
     def result(self, which: Cell | str | None = None) -> Result:
@@ -232,3 +238,36 @@ class ResultsFolder(Measured):
 
     def contents(self) -> tuple[tuple[Record, ...], list[Diagnosis]]:
         return self.records, list(self.diagnoses.values())
+
+
+def same_thing(what: str, name: str, there: str) -> bool:
+    """Whether a task or a model is called so as well: by another of a task's names, or with its options in another
+    order. Code of one's own is not run for that.
+
+    >>> same_thing("task", "S3", "s3_composition"), same_thing("model", "gru[hidden=8,dim=4]", "gru[dim=4,hidden=8]")
+    (True, True)
+    """
+    if what == "protocol" or is_address(name):
+        return False
+    try:
+        return trusted_task(name).name == there if what == "task" else spec.parse(name) == spec.parse(there)
+    except BadInput:
+        return False
+
+
+def differences(cells: list[Cell]) -> str:
+    """In what cells differ, with some of the values; of their protocols in which settings.
+
+    >>> rules = {"name": "design", "batch": 4}
+    >>> differences([Cell("txc", "gru", 8, seed, rules | {"batch": 4 + seed}) for seed in (0, 1)])
+    'seed (0, 1), batch (4, 5)'
+    """
+    told = [{"task": cell.task, "model": cell.subject, "length": cell.length, "seed": cell.seed, "protocol": None}
+            | cell.protocol | {"protocol": cell.protocol.get("name"), "name": None} for cell in cells]  # fmt: skip
+    found = []
+    for name in dict.fromkeys(name for each in told for name in each):
+        values = list(dict.fromkeys(str(each.get(name, "-")) for each in told))
+        if len(values) > 1:
+            more = ", ..." if len(values) > MOST_VALUES else ""
+            found.append(f"{name} ({', '.join(values[:MOST_VALUES])}{more})")
+    return ", ".join(found)

@@ -16,6 +16,7 @@ from statetrack.reports.table import text_of
 from statetrack.results import Damage, EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.folder_status import by_reason
 from statetrack.results.networks import broken_by, said_of_rows
+from statetrack.results.own_names import names_now
 from statetrack.results.records import FAILED
 from statetrack.verdicts.measurements import grouped, tested
 from statetrack.verdicts.tracked_length import reach
@@ -29,7 +30,8 @@ ASKED = ("task", "subject", "rules", "length", "episodes", "failed", "avg_max_le
 def card(path: Path, records: Sequence[Record], damaged: Sequence[Damage]) -> Card:
     tables = [*_trained(records), *_brought(records), *_asked(records)]
     failures = [record for record in records if record.status == FAILED]
-    lines = [*_broken(records), *by_reason(failures), *(f"damaged, left out: {each}" for each in damaged)]
+    _, changed = names_now(name for record in records for name in (record.cell.task, record.cell.subject))
+    lines = [*_broken(records), *changed, *by_reason(failures), *(f"damaged, left out: {each}" for each in damaged)]
     return Card(f"{path}: {_counts(records)}", tables, below=lines)
 
 
@@ -52,7 +54,7 @@ def _trained(records: Iterable[Record]) -> Iterator[Table]:
     trained = [record for record in records if isinstance(record, TrainingRecord) and record.finished]
     if not trained:
         return
-    names = {part: short_names(getattr(record.cell, part) for record in trained) for part in ("task", "subject")}
+    names = {part: names_now(getattr(record.cell, part) for record in trained)[0] for part in ("task", "subject")}
     rows = []
     protocols = protocol_labels([record.cell.protocol for record in trained])
     words, certified = any(record.broken_by for record in trained), any(record.for_ever for record in trained)
@@ -89,7 +91,7 @@ def _for_ever(same: Sequence[TrainingRecord]) -> str:
 def _broken(records: Iterable[Record]) -> Iterator[str]:
     """A line for each model that is right on random rows, or some seeds of which are, and that a word breaks."""
     trained = [record for record in records if isinstance(record, TrainingRecord) and record.finished]
-    names = short_names(name for record in trained for name in (record.cell.task, record.cell.subject))
+    names, _ = names_now(name for record in trained for name in (record.cell.task, record.cell.subject))
     for same in grouped(trained, lambda record: record.cell.siblings).values():
         cell, found, words = same[0].cell, reach(same), broken_by(same)
         if found.reach and words:
