@@ -227,6 +227,16 @@ def test_figures_by_name(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("vl_convert")
+def test_several_figures_of_one_name_say_what_to_narrow_by(tmp_path: Path) -> None:
+    for length, rates in ((16, [1e-3]), (32, [2e-3])):
+        cell = Cell("txc", "mlp", length, 0, CURRICULUM | {"rates": rates})
+        Store(tmp_path).write(trained(cell, fading("mlp", "txc", 0)))
+    folder = st.load(tmp_path)
+    with pytest.raises(BadInput, match=r"several figures 'generalisation': txc-.* by where\(length=16\)"):
+        folder.figure("generalisation")
+    assert folder.where(length=16).figure("generalisation").key == "txc-generalisation"
+
+
 def test_a_report_is_of_the_whole_folder(path: Path, tmp_path: Path) -> None:
     folder = st.load(path)
     assert folder.report(tmp_path / "page.html").html == tmp_path / "page.html"

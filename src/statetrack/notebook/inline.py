@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,6 +15,7 @@ from statetrack.reports.figures import catalogue, vega
 from statetrack.reports.figures.figure import Figure
 from statetrack.reports.figures.view import ASKED, BROUGHT, COST, DIAGNOSED, OVERALL, PLACES, TRAINED
 from statetrack.reports.folder import Folder, of_records
+from statetrack.results import Cell
 from statetrack.results.long_table import long_rows
 from statetrack.results.long_table import to_pandas as frame
 from statetrack.verdicts.measurements import tested
@@ -63,10 +65,28 @@ def figure(thing: Shown, name: str | None = None) -> Figure:
     found = [each for key, each in made.items() if name in (key, _bare(key))]
     exact = [each for each in found if each.key == name]
     if len(found) > 1 and not exact:
-        raise BadInput(f"there are several figures {name!r}: {', '.join(each.key for each in found)}")
+        called = ", ".join(each.key for each in found)
+        raise BadInput(f"there are several figures {name!r}: {called}; give one of these names{_narrower(thing)}")
     if not found:
         raise unknown("figure", name, made)
     return (exact or found)[0]
+
+
+def _narrower(thing: Shown) -> str:
+    """By what its cells can be narrowed, so that those of one task and protocol are left: `where(length=16)`."""
+    cells = [record.cell for record in thing.contents()[0]]
+    of: dict[str, Callable[[Cell], Any]] = {
+        "task": lambda cell: cell.task, "protocol": lambda cell: cell.protocol.get("name"),
+        "length": lambda cell: cell.length, "model": lambda cell: cell.subject, "seed": lambda cell: cell.seed,
+    }  # fmt: skip
+    for name, read in of.items():
+        values = list(dict.fromkeys(map(read, cells)))
+        if len(values) > 1:
+            for value in values:
+                left = {json.dumps([cell.task, cell.protocol], sort_keys=True) for cell in cells if read(cell) == value}
+                if len(left) == 1:
+                    return f", or narrow it by where({name}={value!r})"
+    return ""
 
 
 def _first(thing: Shown) -> Figure | None:
