@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from statetrack.cli import main
+from statetrack.results import Cell
+from tests.reports.made_records import DESIGN, trained
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -165,3 +167,11 @@ def test_importing_statetrack_brings_neither_torch_nor_a_command_line():
     code = "import sys, statetrack; print(sorted({'torch', 'typer', 'rich', 'yaml', 'numba'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_testing_is_timed_beside_training() -> None:
+    from statetrack.cli.train import how_long
+    from statetrack.training import Result
+
+    result = Result(trained(Cell("txc", "e88-published-1l", 16, 0, DESIGN), lambda t: 1.0 + 0 * t))
+    assert how_long([result]) == "trained in 21 s, tested in 1 s"

@@ -150,12 +150,13 @@ def print_results(results: list[Result]) -> None:
 
 
 def how_long(results: list[Result]) -> str:
-    """What the training took; what was there already was not trained now."""
+    """What training and testing took; what was there already was not trained now."""
     from statetrack.results.pace import duration
 
     new = [result.record.training.train_seconds or 0.0 for result in results if not result.found]
+    tested = sum(result.record.evaluation_seconds or 0.0 for result in results if not result.found)
     there = len(results) - len(new)
-    trained = [f"trained in {duration(max(new))}"] if new else []
+    trained = [f"trained in {duration(max(new))}, tested in {duration(tested)}"] if new else []
     found = f"{there} of them" if new else "all of them" if there > 1 else "it"
     said = [f"{found} {'was' if there == 1 else 'were'} there already, and nothing of that was trained again"]
     return ", ".join([*trained, *(said if there else [])])
