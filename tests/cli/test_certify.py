@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from statetrack.cli import main
+from statetrack.cli.certify import why_open
+from statetrack.errors import BadInput
+from statetrack.results import Cell, TrainingRecord
+from statetrack.results.evaluations import OPEN, ForEver
+from tests.reports import made_records
 
 pytestmark = pytest.mark.needs("torch")
 SHORT = ["--set=batch=4", "--set=check_every=2", "--set=most_checks=1", "--set=polish=1", "--words=0"]
@@ -44,6 +49,38 @@ def test_a_proof_about_other_weights_is_refused(weights: Path, capsys: pytest.Ca
     weights.write_bytes(data)
     assert main(["verify", str(weights.with_suffix(".proof"))]) == 1
     assert "refused: the weights are not those" in capsys.readouterr().out
+
+
+def test_what_stays_open_says_why_its_search_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hand-made network that is right, of a kind that nothing can be proved of, and one whose time was over."""
+    from statetrack.certificates import certify
+    from statetrack.models.witnesses import toggle
+    from statetrack.tasks import task
+
+    never = toggle([[0, 1], [1, 0]])
+    assert certify(task("txc"), never, seconds=1e-9).sentence.startswith(
+        "Open: no cover that was tried holds its images and is read rightly; the time was over, more seconds may help."
+    )
+    cells = [Cell("txc", model, 16, seed, made_records.DESIGN) for seed, model in enumerate(("mlp", "mlp", "gru"))]
+    store, no_help = made_records.fill(tmp_path, cells), "nothing is known, so more seconds will not help"
+    for cell, why in zip(cells, (no_help, no_help, "the time was over"), strict=True):
+        found = ForEver(seed=0, weights="w", budget=60.0, outcome=OPEN, covered=14, why=why)
+        record = store.read(cell)
+        assert isinstance(record, TrainingRecord)
+        store.write(record.with_evaluations([found]))
+    records = [record for record in store.records() if isinstance(record, TrainingRecord)]
+    both = f"open: {', '.join(sorted(cell.key[:8] for cell in cells[:2]))}: {no_help}"
+    assert sorted(why_open(sorted(records, key=lambda record: record.cell.key))) == sorted(
+        [both, f"open: {cells[2].key[:8]}: the time was over"]
+    )
+
+
+def test_a_network_of_another_kind_says_that_more_seconds_will_not_help() -> None:
+    from statetrack.certificates.certify import kind_of
+    from statetrack.models import model
+
+    with pytest.raises(BadInput, match="so more seconds will not help"):
+        kind_of(model("mamba2-4l", inputs=2, outputs=2, seed=0))
 
 
 def test_the_cells_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,9 @@ EVERY_WORD = 2**17  # words at most that are all tried
 MOST_TOKENS, MOST_STATES = 1024, 10_000  # of a task
 CERTIFY_SECONDS = 60.0
 
+NO_HELP = "so more seconds will not help"
+ALL_TRIED, TIME_OVER = f"all that are known were tried, {NO_HELP}", "the time was over, more seconds may help"
+
 Tick = Callable[[str], None]
 AnyWay = Way | PointWay
 Found = tuple[AnyWay, list[Cover], list[CoveredPart]]
@@ -113,7 +116,8 @@ def certify(
         kind = kind_of(model)
         until = time.monotonic() + seconds  # what the words took does not count
         found = prove(task.name, machine, model, kind, name or model.text or kind, until, tick)
-        why = "no cover that was tried holds its images and is read rightly"
+        over = time.monotonic() >= until
+        why = f"no cover that was tried holds its images and is read rightly; {TIME_OVER if over else ALL_TRIED}"
     except (BadInput, Refused) as error:
         found, why = None, str(error)
     if found:
@@ -131,7 +135,9 @@ def certify(
 def machine_of(task: Task) -> Automaton:
     """The task's automaton; BadInput where it is too large, or none."""
     if task.inputs > MOST_TOKENS:
-        raise BadInput(f"{task.name} has {task.inputs:,} inputs; proofs are looked for up to {MOST_TOKENS:,}")
+        raise BadInput(
+            f"{task.name} has {task.inputs:,} inputs; proofs are looked for up to {MOST_TOKENS:,}, {NO_HELP}"
+        )
     return explore(task.start(), task.step, task.answer, task.inputs, task.name, MOST_STATES)
 
 
@@ -147,7 +153,7 @@ def kind_of(model: SequenceModel) -> str:
             return "e88-gain"
     raise BadInput(
         "it is not known how to prove anything of this network; of a tanh RNN, a GRU, an LSTM, of E88 with gain and of "
-        "its reflections it is, with one layer"
+        f"its reflections it is, with one layer; {NO_HELP}"
     )
 
 

@@ -18,11 +18,13 @@ from statetrack.files import check_parent
 from statetrack.formatting import plural, short_names
 from statetrack.progress import progress
 from statetrack.results import proofs
+from statetrack.results.evaluations import OPEN
 
 if TYPE_CHECKING:
     from statetrack.certificates import Certificate
     from statetrack.results import TrainingRecord
 
+MOST_KEYS = 8  # in a line
 MOST_WEIGHTS = 2**28  # bytes of those that a proof is checked for
 
 
@@ -156,6 +158,18 @@ def _print(records: Sequence[TrainingRecord]) -> None:
     rows = [[names[record.cell.task], names[record.cell.subject], f"{record.cell.length:,}", str(record.cell.seed),
              record.standing, record.shown_by] for record in records]  # fmt: skip
     print_table(["task", "model", "trained", "seed", "for ever", "by"], rows, groups=2)
+    for line in why_open(records):
+        say(line)
+
+
+def why_open(records: Sequence[TrainingRecord]) -> list[str]:
+    """Why the search of each network that stays open has ended, once for those that it ended for alike."""
+    ended: dict[str, list[str]] = {}
+    for record in records:
+        if record.standing == OPEN and record.for_ever is not None:
+            ended.setdefault(record.for_ever.why, []).append(record.cell.key[:8])
+    return [f"open: {', '.join(keys[:MOST_KEYS])}{', ...' if len(keys) > MOST_KEYS else ''}: {why}"
+            for why, keys in ended.items()]  # fmt: skip
 
 
 def _plain(found: Certificate) -> dict[str, object]:
