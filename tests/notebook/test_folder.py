@@ -237,6 +237,30 @@ def test_several_figures_of_one_name_say_what_to_narrow_by(tmp_path: Path) -> No
     assert folder.where(length=16).figure("generalisation").key == "txc-generalisation"
 
 
+def test_titles_of_columns_are_whole_and_the_longest_length_has_its_label(tmp_path: Path) -> None:
+    """What tells columns apart comes last in their titles, which were cut there."""
+    word = BreakingWord(parts=(Power([1]), Power([0], 10)), family="u v^k", expected=1, given=0)
+    for rate in (0.001, 0.002):
+        cell = Cell("txc", "mlp", 16, 0, CURRICULUM | {"rates": [rate]})
+        record = trained(cell, lambda t: 1.0 + 0 * t, stream=2**20)
+        Store(tmp_path).write(record.with_evaluations([OnWords(seed=0, budget=9, words=3, wrong=1, breaking=word)]))
+    folder = st.load(tmp_path)
+    lines = repr(folder).splitlines()[-2:]
+    assert [line.partition(", trained")[0] for line in lines] == [
+        f"txc, mlp, curriculum, rates {rate}" for rate in ("0.001", "0.002")
+    ]
+    drawn = folder.figure("reach").spec["layer"][0]["encoding"]["x"]
+    assert drawn["sort"] == ["txc, curriculum, rates 0.001", "txc, curriculum, rates 0.002"]
+    assert drawn["axis"]["labelExpr"] == "split(datum.label, ', ')"  # a line for each part
+    assert drawn["axis"]["labelPadding"] >= 2 * drawn["axis"]["labelLineHeight"]
+    (axis,) = {
+        str(layer["encoding"]["x"]["axis"]["values"])
+        for layer in folder.figures()["txc-curriculum-rates-0-001-generalisation"].spec["layer"]
+        if "axis" in layer["encoding"]["x"]
+    }
+    assert axis.endswith(", 1048576]")
+
+
 def test_a_report_is_of_the_whole_folder(path: Path, tmp_path: Path) -> None:
     folder = st.load(path)
     assert folder.report(tmp_path / "page.html").html == tmp_path / "page.html"

@@ -11,7 +11,7 @@ from statistics import median
 from statetrack.asking.metrics import overview
 from statetrack.display import Card, Table
 from statetrack.formatting import fixed, plural, short_names, shortened
-from statetrack.reports.folder import protocol_labels
+from statetrack.reports.folder import protocol_labels, protocols_told_apart
 from statetrack.reports.table import text_of
 from statetrack.results import Damage, EvaluatedRecord, Record, TrainingRecord
 from statetrack.results.folder_status import by_reason
@@ -31,7 +31,12 @@ def card(path: Path, records: Sequence[Record], damaged: Sequence[Damage]) -> Ca
     tables = [*_trained(records), *_brought(records), *_asked(records)]
     failures = [record for record in records if record.status == FAILED]
     _, changed = names_now(name for record in records for name in (record.cell.task, record.cell.subject))
-    lines = [*_broken(records), *changed, *by_reason(failures), *(f"damaged, left out: {each}" for each in damaged)]
+    lines = [
+        *sorted(_broken(records)),
+        *changed,
+        *by_reason(failures),
+        *(f"damaged, left out: {each}" for each in damaged),
+    ]
     return Card(f"{path}: {_counts(records)}", tables, below=lines)
 
 
@@ -92,12 +97,15 @@ def _broken(records: Iterable[Record]) -> Iterator[str]:
     """A line for each model that is right on random rows, or some seeds of which are, and that a word breaks."""
     trained = [record for record in records if isinstance(record, TrainingRecord) and record.finished]
     names, _ = names_now(name for record in trained for name in (record.cell.task, record.cell.subject))
+    protocols = protocols_told_apart(record.cell for record in trained)
+    several = len(set(protocols.values())) > 1
     for same in grouped(trained, lambda record: record.cell.siblings).values():
         cell, found, words = same[0].cell, reach(same), broken_by(same)
+        how = f", {protocols[cell.key]}" if several else ""
         if found.reach and words:
             said = said_of_rows(found.reach, found.longest, words[0].named)
-            several = f" ({len(words)} of {len(same)} seeds are broken by one)" if len(same) > 1 else ""
-            yield f"{names[cell.task]}, {names[cell.subject]}, trained at {cell.length:,}: {said}{several}"
+            more = f" ({len(words)} of {len(same)} seeds are broken by one)" if len(same) > 1 else ""
+            yield f"{names[cell.task]}, {names[cell.subject]}{how}, trained at {cell.length:,}: {said}{more}"
 
 
 def _middle(values: Iterable[float | None]) -> str:

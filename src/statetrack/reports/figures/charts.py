@@ -15,6 +15,7 @@ SOFT = "#8b93a1"  # of floors and marks that are no model, on both themes
 SKILL = ["#f4efe4", "#bcd7e6", "#5d9fcb", "#1d5fa0", "#0b3567"]  # light to dark, one hue: safe for every eye
 WHITE_FROM = 0.55  # on that scale white writing is read better from here on
 FADED = 0.07
+AXIS_WIDTH, LETTER, BETWEEN = 420, 6.5, 6  # of a figure beside its legend, of a letter of a label, between two labels
 STEP = 26  # height of a row of a heat map
 EXACT = f".{DIGITS}~f"  # of shares: all the digits that are kept, as fewer would round them up to 1
 
@@ -40,13 +41,33 @@ PICK: Spec = {"name": "picked", "select": {"type": "point", "fields": ["model"],
 
 
 def length_axis(lengths: Iterable[int], field: str, title: str) -> Spec:
-    """A logarithmic axis with a mark at every length that occurs, or at some where they are many."""
-    values = sorted(set(lengths))
-    while len(values) > 12:
-        values = values[::2]
+    """A logarithmic axis with a mark at every length that occurs, or at some where they are many: always at the
+    longest.
+    """
+    values = labelled(sorted(set(lengths)))
     scale = {"type": "log", "base": 2, "nice": False, "padding": 14}
     axis = {"values": values, "format": ",", "title": title, "labelOverlap": True, "labelSeparation": 6}
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def labelled(lengths: Sequence[int]) -> list[int]:
+    """Those that get a label: from the longest down, each that does not overlap the one before it.
+
+    >>> labelled([16, 32, 64])
+    [16, 32, 64]
+    >>> labelled([2**power for power in range(4, 21)])
+    [16, 32, 64, 128, 256, 512, 2048, 8192, 32768, 131072, 1048576]
+    """
+    if len(lengths) < 2:
+        return list(lengths)
+    span = math.log2(lengths[-1] / lengths[0])
+    kept: list[int] = []
+    for length in reversed(lengths):
+        room = math.log2(kept[-1] / length) / span * AXIS_WIDTH if kept else math.inf
+        halves = sum(len(f"{each:,}") for each in (length, *kept[-1:])) / 2
+        if room >= halves * LETTER + BETWEEN:
+            kept.append(length)
+    return kept[::-1]
 
 
 def share_axis(values: Iterable[float | None], title: str = "accuracy") -> Spec:

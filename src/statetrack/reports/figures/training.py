@@ -24,6 +24,7 @@ CASES = (
 )  # fmt: skip
 COLUMNS_WITH_WORDS, MOST_BROKEN = 2, 3  # of the map of reaches: up to how many words fit in, and are named below
 DAGGER = " †"
+HEAT_WIDTH, LINE = 480, 13  # of its columns together, about; of a line of their titles, which grow downwards
 NOT_SOLVED, SOLVED_FROM = 0.35, 0.45  # of the colours: up to where, and from where on
 
 
@@ -220,7 +221,9 @@ def reach(view: View) -> Figure | None:
     broken = _mark_broken(rows, len(columns))
     x = {
         "field": "task", "type": "nominal", "sort": columns,
-        "axis": {"title": None, "labelAngle": 0, "orient": "top", "labelFontWeight": "bold", "labelLimit": 120},
+        "axis": {"title": None, "labelAngle": 0, "orient": "top", "labelFontWeight": "bold",
+                 "labelExpr": "split(datum.label, ', ')", "labelLimit": max(120, HEAT_WIDTH // len(columns)),
+                 "labelLineHeight": LINE, "labelPadding": 4 + LINE * max(name.count(", ") for name in columns)},
     }  # fmt: skip
     most = max(4, math.ceil(math.log2(max(row["times"] for row in rows) or 1)))  # doublings
     for row in rows:
