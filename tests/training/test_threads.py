@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -88,3 +89,18 @@ def test_weights_are_those_of_one_thread_however_many_there_are(four: None) -> N
     found.append(weights())
     torch.set_num_threads(4)
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+def test_the_bar_is_not_full_while_something_is_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream moves it again; when it is full its clock stands still."""
+    moved: list[tuple[str, float]] = []
+
+    @contextmanager
+    def shown(*_: Any, **__: Any) -> Iterator[Any]:
+        yield lambda line, completed, description: moved.append((description, completed))
+
+    monkeypatch.setattr("statetrack.training.bar.progress", shown)
+    st.train("txc", SMALL, **QUICK, words=0, stream=4096, device="cpu")
+    assert all(completed < 1 for _, completed in moved)
+    streamed = [completed for told, completed in moved if told.startswith("testing: stream")]
+    assert streamed == [0.25, 0.5, 0.75, 0.999]
