@@ -31,7 +31,8 @@ from benchmarks.train import DEVICE, seconds
 from statetrack.models import Replicas, model
 from statetrack.sweeps import Options, run
 from statetrack.training.batches import ReplicaRows
-from statetrack.training.loop import keep_memory, plain_loss
+from statetrack.training.loop import plain_loss
+from statetrack.training.memory import keep_memory
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.step import WARM_UPS, Stepper
 

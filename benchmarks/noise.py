@@ -18,7 +18,8 @@ import statetrack as st
 from benchmarks.train import DEVICE, clock
 from statetrack.models import Replicas
 from statetrack.training.batches import ReplicaRows
-from statetrack.training.loop import keep_memory, loss_of
+from statetrack.training.loop import loss_of
+from statetrack.training.memory import keep_memory
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.protocol import PROTOCOLS
 from statetrack.training.step import Stepper

@@ -18,7 +18,8 @@ import torch
 from statetrack import ops
 from statetrack.models import Replicas, model
 from statetrack.training.batches import ReplicaRows
-from statetrack.training.loop import keep_memory, plain_loss
+from statetrack.training.loop import plain_loss
+from statetrack.training.memory import keep_memory
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.step import Stepper
 

@@ -7,9 +7,7 @@ rounding: sums over a batched product may be taken in another order.
 
 from __future__ import annotations
 
-import ctypes
 import math
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,7 +31,7 @@ from statetrack.training.batches import Batches, BatchRequest, ReplicaRows, tens
 from statetrack.training.curves import Callback, is_check, last_check, tell
 from statetrack.training.evaluate import pass_rows
 from statetrack.training.hard_rows import Attack, Broken
-from statetrack.training.memory import beside_others, hand_back, ran_out_of_memory
+from statetrack.training.memory import beside_others, hand_back, keep_memory, ran_out_of_memory
 from statetrack.training.noise import StateNoise, check_state
 from statetrack.training.optimizer import AdamW, FlatParameters
 from statetrack.training.protocol import Progress, Protocol
@@ -138,16 +136,6 @@ def fit(
         flat.values.copy_(run.best_weights)
     replicas.put_buffers_of_all(run.best_buffers)
     return run
-
-
-def keep_memory() -> None:
-    """Let the C library keep what it has: else every tensor above 32 MiB is requested from the kernel again, page by
-    page, and a token costs more at long lengths than at short ones.
-    """
-    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
-        trim_threshold, mmap_threshold = -1, -3  # their numbers in glibc's malloc.h; musl takes and ignores them
-        library.mallopt(trim_threshold, 2**31 - 1)
-        library.mallopt(mmap_threshold, 2**30)
 
 
 def freeze(replicas: Replicas, like: SequenceModel) -> None:

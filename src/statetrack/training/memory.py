@@ -1,4 +1,4 @@
-"""Memory that runs out, on a CPU or on a GPU that others may use as well."""
+"""Memory that runs out, on a CPU or on a GPU that others may use as well, and memory that is kept for the next step."""
 
 from __future__ import annotations
 
@@ -89,3 +89,13 @@ def _resident(name: str) -> int | None:
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     return None
+
+
+def keep_memory() -> None:
+    """Let the C library keep what it has: else every tensor above 32 MiB is requested from the kernel again, page by
+    page, and a token costs more at long lengths than at short ones.
+    """
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
+        trim_threshold, mmap_threshold = -1, -3  # their numbers in glibc's malloc.h; musl takes and ignores them
+        library.mallopt(trim_threshold, 2**31 - 1)
+        library.mallopt(mmap_threshold, 2**30)

@@ -63,8 +63,8 @@ def _hash(data: Mapping[str, Any], key: str) -> str:
 
 
 def _text(data: Mapping[str, Any], key: str, called: str) -> str:
-    digits = _hash(data, key)
-    return f"{called} {digits}" if digits else f"no {key.replace('_', ' ')}"
+    sha256 = _hash(data, key)
+    return f"{called} {sha256}" if sha256 else f"no {key.replace('_', ' ')}"
 
 
 def _examples(data: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
